@@ -1,0 +1,49 @@
+/* Points and clocks: how the engine says "after this" (DESIGN 2).
+ *
+ * A lane completes its tasks in order, so a dependency is a point and "over" is one comparison. */
+#ifndef HRX_ENGINE_POINT_H
+#define HRX_ENGINE_POINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* The moment task number `sequence` of a lane, and everything it waited for, is over. sequence 0: "already". */
+struct point {
+  uint32_t lane;
+  uint64_t sequence;
+};
+
+enum { CLOCK_INLINE = 6 };
+
+/* A moment on several lanes, sparse, sorted by lane: over when each lane has reached its number. Zero-initialised
+ * is valid and means "already". The first CLOCK_INLINE lanes need no allocation. Not thread-safe by itself. */
+struct clock {
+  uint32_t count, capacity; /* capacity 0: points live in `few` */
+  struct point *many;
+  struct point few[CLOCK_INLINE];
+};
+
+/* Frees what the clock grew; it is "already" afterwards. */
+void clock_finish(struct clock *clock);
+
+/* Makes it "already" but keeps its capacity. */
+void clock_reset(struct clock *clock);
+
+/* The points, sorted by lane. Valid until the clock changes. */
+const struct point *clock_points(const struct clock *clock);
+
+/* Raises `clock` so that it is not over before `point`. O(lanes). Errors: OUT_OF_MEMORY, clock unchanged. */
+hrx_status clock_include(struct clock *clock, struct point point);
+
+/* Raises `clock` so that it is not over before `other`. O(lanes of both). Errors: OUT_OF_MEMORY. */
+hrx_status clock_join(struct clock *clock, const struct clock *other);
+
+/* Makes `clock` equal to `other`. Errors: OUT_OF_MEMORY. */
+hrx_status clock_copy(struct clock *clock, const struct clock *other);
+
+/* Whether `clock` includes `point`. O(log lanes). */
+bool clock_covers(const struct clock *clock, struct point point);
+
+#endif
