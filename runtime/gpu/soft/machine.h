@@ -13,6 +13,9 @@
 #include "base/status.h"
 #include "code/instruction.h"
 
+/* Functions that touch memory on behalf of a kernel: its races and overruns are its own. */
+#define SOFT_GUEST __attribute__((no_sanitize("address", "thread", "undefined")))
+
 /* Lanes of a wave. Wave64 is the same sources compiled once more with 64. */
 #ifndef SOFT_LANES
 #define SOFT_LANES 32
@@ -71,7 +74,7 @@ struct wave {
   uint32_t mode;         /* hwreg MODE: bits 3:0 round (f32, f64/f16), 7:4 denormals, 8 DX10_CLAMP, 9 IEEE */
   uint32_t status_priv;  /* other hwreg bits that s_setreg can change */
   uint32_t flat_scratch_low, flat_scratch_high;
-  uint32_t quantum;      /* operations left until it must give way; branches backward count it down */
+  uint32_t quantum;      /* branches backward left until it must give way */
   enum wave_state state;
   uint32_t index;        /* in its workgroup */
   const struct operation *next; /* where it goes on */
@@ -83,6 +86,7 @@ struct wave {
   uint8_t *scratch;
   uint32_t scratch_bytes_lane; /* per lane */
   struct span spans[SPAN_CACHE]; /* recently checked ranges, access.h */
+  struct span scalar_span;       /* the same for scalar loads */
   uint64_t span_generation;
   unsigned span_next;
   const struct memory *memory; /* where spans come from */

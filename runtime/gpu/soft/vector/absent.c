@@ -1,0 +1,16 @@
+/* Empty tables of families that are not in the tree yet. Who adds a family deletes its row here. */
+#include "gpu/soft/operation.h"
+
+#define ABSENT(name) const struct binding_table SOFT_NAME(name##_table) = {0};
+ABSENT(vector_integer)
+ABSENT(vector_compare)
+ABSENT(vector_lane)
+ABSENT(vector_float)
+ABSENT(vector_double)
+ABSENT(vector_half)
+ABSENT(vector_convert)
+ABSENT(memory_global)
+ABSENT(memory_lds)
+ABSENT(memory_buffer)
+ABSENT(memory_atomic)
+ABSENT(memory_image)
