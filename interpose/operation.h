@@ -1,0 +1,66 @@
+/* Copies, fills and launches as data: what a stream runs now, what a capture records, what a graph replays.
+ *
+ * The *_submit functions run the operation on a stream that is not capturing; handlers call *_issue, which records into a
+ * capture instead if the stream has one. */
+#ifndef HRX_INTERPOSE_OPERATION_H
+#define HRX_INTERPOSE_OPERATION_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdbool.h>
+
+#include "engine/engine.h"
+#include "interpose/function.h"
+#include "interpose/stream.h"
+
+struct copy_operation {
+  struct task_copy copy; /* bytes, rows, slices; height and depth at least 1, pitches 0 where they do not matter */
+  hipMemcpyKind kind;
+};
+
+/* How long the call that issues a copy or fill must wait. */
+enum completion {
+  COMPLETE_LATER,  /* ...Async: returns once queued (a pageable source is staged first) */
+  COMPLETE_CALL    /* returns once the operation is over */
+};
+
+/* Validates pointers and kind: both sides must be memory of hrx or, where the kind allows, host memory. An empty copy is valid
+ * whatever its pointers. */
+hipError_t copy_check(const struct copy_operation *operation);
+
+/* Runs a checked copy behind the stream's order. */
+hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion);
+
+/* copy_check, then into the stream's capture or copy_submit. */
+hipError_t copy_issue(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion);
+
+/* The destination must be memory of hrx. An empty fill is valid. */
+hipError_t fill_check(const struct task_fill *fill);
+hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);
+hipError_t fill_issue(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);
+
+struct launch_operation {
+  struct ihipModuleSymbol_t *function; /* of the stream's device */
+  uint32_t grid[3];  /* work-items */
+  uint32_t block[3]; /* work-items */
+  uint32_t dynamic_lds;
+  bool cooperative;
+  const void *arguments; /* packed as function->code says */
+  size_t argument_bytes;
+};
+
+/* Packs the arguments behind `parameters` (one pointer each) or `extra` (HIP_LAUNCH_PARAM_*) into `buffer`, which has room for
+ * function->code->kernarg_bytes. Errors: hipErrorInvalidValue. */
+hipError_t launch_pack(const struct ihipModuleSymbol_t *function, void **parameters, void **extra, void *buffer,
+                       size_t *out_bytes);
+
+/* Sets grid and block from HIP's block counts. Errors: hipErrorInvalidConfiguration for zero sizes or 2^32 work-items and more. */
+hipError_t launch_geometry(struct launch_operation *operation, dim3 blocks, dim3 block, size_t shared_bytes);
+
+/* Validates completely and queues the kernel. `out_started_ns` and `out_finished_ns` may be NULL. */
+hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operation *operation, uint64_t *out_started_ns,
+                         uint64_t *out_finished_ns);
+
+/* Into the stream's capture, or launch_submit. */
+hipError_t launch_issue(struct ihipStream_t *stream, const struct launch_operation *operation);
+
+#endif
