@@ -17,9 +17,10 @@ struct decoded {
   char target[32];
 };
 
-/* Decodes `size` bytes as code for `target` ("gfx1030"). Undecodable words become OPCODE_UNKNOWN instructions (padding
+/* Decodes `size` bytes as code for `target` ("gfx1030"; gfx10 and later are wave32 unless ":wave64" follows: it decides
+ * whether masks print as vcc_lo or vcc). SOPP instructions get one constant operand, the raw simm16. Undecodable words become OPCODE_UNKNOWN instructions (padding
  * between functions is such), so bytes can never make this fail. Errors: UNSUPPORTED if libLLVM-19 is missing or knows no such
- * target; OUT_OF_MEMORY. About 2 us an instruction. Any thread; disassembly itself is serialised. */
+ * target; OUT_OF_MEMORY. About 1 us an instruction and 0.5 ms a call. Any thread. */
 hrx_status decode_code(const char *target, const void *bytes, size_t size, struct decoded **out_decoded);
 
 /* NULL is accepted. */

@@ -7,6 +7,7 @@
 #define HRX_CODE_INSTRUCTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The rows of opcodes.def: OPCODE_s_add_u32 and so on. OPCODE_UNKNOWN is 0: a mnemonic that is in no row (or bytes that
@@ -21,6 +22,9 @@ enum opcode {
 
 /* Name of an opcode without suffix; "unknown" for 0. */
 const char *opcode_name(enum opcode opcode);
+
+/* The opcode with this name (`length` bytes, without suffix), OPCODE_UNKNOWN if there is none. O(log n). */
+enum opcode opcode_find(const char *name, size_t length);
 
 enum { /* scalar register numbers */
   SREG_VCC_LO = 106, SREG_VCC_HI = 107, SREG_TTMP0 = 108, SREG_M0 = 124, SREG_NULL = 125, SREG_EXEC_LO = 126,
