@@ -1,0 +1,250 @@
+#include "memory/memory.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory/address_map.h"
+#include "memory/heap.h"
+#include "memory/storage.h"
+
+enum { SLAB_RECORDS = 64, NATURAL_ALIGNMENT = 256 };
+static const size_t LARGEST = (size_t)1 << 47;
+
+/* One allocation and what is behind it. While the allocation is free, the record stays with its chunk in the heap's
+ * list, or, with no chunk, in `spare`. */
+struct record {
+  struct allocation allocation;
+  struct storage storage;
+  struct chunk chunk; /* address 0: registered memory, or none */
+  uint64_t charged;
+  struct record *next_spare;
+};
+
+struct slab {
+  struct slab *next;
+  struct record records[SLAB_RECORDS];
+};
+
+struct memory {
+  pthread_mutex_t lock;
+  struct address_map map;
+  struct heap heap;
+  struct slab *slabs;
+  struct record *spare;
+  struct memory_statistics statistics;
+  _Atomic uint64_t generation;
+};
+
+/* Over the whole process, so that a serial never means two allocations, whatever the domain. */
+static _Atomic uint64_t serials;
+
+static struct record *record_of_chunk(struct chunk *chunk) {
+  return (struct record *)((char *)chunk - offsetof(struct record, chunk));
+}
+
+hrx_status memory_create(uint64_t limit, struct memory **out_memory) {
+  struct memory *memory = calloc(1, sizeof *memory);
+  if (memory == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a domain's storage");
+  pthread_mutex_init(&memory->lock, NULL);
+  memory->statistics.limit = limit;
+  *out_memory = memory;
+  return HRX_OK;
+}
+
+void memory_release(struct memory *memory) {
+  if (memory == NULL) return;
+  address_map_finish(&memory->map);
+  heap_finish(&memory->heap);
+  while (memory->slabs != NULL) {
+    struct slab *slab = memory->slabs;
+    memory->slabs = slab->next;
+    free(slab);
+  }
+  pthread_mutex_destroy(&memory->lock);
+  free(memory);
+}
+
+static void spare_push_locked(struct memory *memory, struct record *record) {
+  record->next_spare = memory->spare;
+  memory->spare = record;
+}
+
+static struct record *spare_pop_locked(struct memory *memory) {
+  if (memory->spare == NULL) {
+    struct slab *slab = calloc(1, sizeof *slab);
+    if (slab == NULL) return NULL;
+    slab->next = memory->slabs;
+    memory->slabs = slab;
+    for (unsigned i = SLAB_RECORDS; i > 0; i--) spare_push_locked(memory, &slab->records[i - 1]);
+  }
+  struct record *record = memory->spare;
+  memory->spare = record->next_spare;
+  return record;
+}
+
+static void chunk_lost(struct chunk *chunk, void *context) {
+  struct record *record = record_of_chunk(chunk);
+  record->chunk = (struct chunk){0};
+  spare_push_locked(context, record);
+}
+
+/* A record with a chunk of `bytes`: from the cache, or new; the cache is emptied before giving up. */
+static struct record *record_with_chunk_locked(struct memory *memory, size_t bytes, bool charge) {
+  struct chunk *chunk = heap_reuse(&memory->heap, bytes);
+  if (chunk != NULL) return record_of_chunk(chunk);
+  const struct memory_statistics *statistics = &memory->statistics;
+  if (charge && memory->heap.cached > statistics->limit - statistics->used - bytes)
+    heap_trim(&memory->heap, chunk_lost, memory);
+  struct record *record = spare_pop_locked(memory);
+  if (record == NULL) return NULL;
+  if (heap_cut(&memory->heap, bytes, &record->chunk)) return record;
+  heap_trim(&memory->heap, chunk_lost, memory);
+  if (heap_cut(&memory->heap, bytes, &record->chunk)) return record;
+  spare_push_locked(memory, record);
+  return NULL;
+}
+
+static hrx_status publish_locked(struct memory *memory, struct record *record, const struct allocation *allocation) {
+  hrx_status status = address_map_insert(&memory->map, allocation->address, allocation->address + allocation->bytes,
+                                         &record->allocation);
+  if (status != HRX_OK) return status;
+  memory->statistics.live++;
+  memory->statistics.allocations++;
+  atomic_fetch_add_explicit(&memory->generation, 1, memory_order_relaxed); /* a hint for caches: no data behind it */
+  return HRX_OK;
+}
+
+static void record_fill(struct record *record, uintptr_t address, size_t bytes, enum memory_kind kind, unsigned flags,
+                        int device) {
+  record->allocation = (struct allocation){
+      .address = address,
+      .bytes = bytes,
+      .kind = kind,
+      .flags = flags,
+      .access = MEMORY_READ | MEMORY_WRITE,
+      .device = device,
+      .serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1, /* only uniqueness matters */
+      .storage = &record->storage,
+  };
+}
+
+hrx_status memory_allocate(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind,
+                           unsigned flags, int device, struct allocation **out_allocation) {
+  if (bytes == 0) return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "an allocation of 0 bytes");
+  if (alignment < NATURAL_ALIGNMENT) alignment = NATURAL_ALIGNMENT;
+  if ((alignment & (alignment - 1)) != 0)
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "alignment %zu is not a power of two", alignment);
+
+  bool charge = kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_CODE;
+  struct record *record = NULL;
+  pthread_mutex_lock(&memory->lock);
+  struct memory_statistics *statistics = &memory->statistics;
+  uint64_t limit = statistics->limit, used = statistics->used;
+  bool fits = bytes <= LARGEST && alignment <= LARGEST && (!charge || bytes <= limit - used);
+  if (fits) {
+    /* chunks of a page and more begin at a page; what asks for more is placed inside a larger chunk */
+    size_t padding = alignment > (bytes >= 4096 ? 4096 : NATURAL_ALIGNMENT) ? alignment : 0;
+    record = record_with_chunk_locked(memory, bytes + padding, charge);
+  }
+  hrx_status status = HRX_OK;
+  if (record != NULL) {
+    uintptr_t address = (record->chunk.address + alignment - 1) & ~(uintptr_t)(alignment - 1);
+    record_fill(record, address, bytes, kind, flags, device);
+    status = publish_locked(memory, record, &record->allocation);
+    if (status != HRX_OK) {
+      heap_return(&memory->heap, &record->chunk);
+    } else {
+      record->charged = charge ? bytes : 0;
+      statistics->used += record->charged;
+      if (statistics->used > statistics->peak) statistics->peak = statistics->used;
+    }
+  }
+  pthread_mutex_unlock(&memory->lock);
+
+  if (!fits || record == NULL)
+    return hrx_fail(HRX_OUT_OF_MEMORY, "%zu bytes do not fit: %" PRIu64 " of %" PRIu64 " bytes are used%s", bytes, used,
+                    limit, fits ? ", and the system has no memory left" : "");
+  if (status == HRX_OK) *out_allocation = &record->allocation;
+  return status;
+}
+
+hrx_status memory_register(struct memory *memory, void *pointer, size_t bytes, unsigned flags, int device,
+                           struct allocation **out_allocation) {
+  uintptr_t address = (uintptr_t)pointer;
+  if (pointer == NULL || bytes == 0 || bytes > UINTPTR_MAX - address)
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "cannot register %zu bytes at %p", bytes, pointer);
+  pthread_mutex_lock(&memory->lock);
+  struct record *record = spare_pop_locked(memory);
+  hrx_status status = HRX_OK;
+  if (record == NULL) {
+    status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory to register %zu bytes at %p", bytes, pointer);
+  } else {
+    record_fill(record, address, bytes, MEMORY_REGISTERED, flags, device);
+    record->charged = 0;
+    status = publish_locked(memory, record, &record->allocation);
+    if (status != HRX_OK) spare_push_locked(memory, record);
+  }
+  pthread_mutex_unlock(&memory->lock);
+  if (status == HRX_OK) *out_allocation = &record->allocation;
+  return status;
+}
+
+void memory_free(struct memory *memory, struct allocation *allocation) {
+  if (allocation == NULL) return;
+  struct record *record = (struct record *)((char *)allocation - offsetof(struct record, allocation));
+  pthread_mutex_lock(&memory->lock);
+  if (address_map_remove(&memory->map, allocation->address)) {
+    memory->statistics.used -= record->charged;
+    memory->statistics.live--;
+    memory->statistics.frees++;
+    record->charged = 0;
+    if (record->chunk.address != 0) heap_return(&memory->heap, &record->chunk);
+    else spare_push_locked(memory, record);
+    atomic_fetch_add_explicit(&memory->generation, 1, memory_order_relaxed);
+  }
+  pthread_mutex_unlock(&memory->lock);
+}
+
+struct allocation *memory_find(const struct memory *memory, uintptr_t address) {
+  return address_map_find(&memory->map, address);
+}
+
+struct allocation *memory_nearest(struct memory *memory, uintptr_t address) {
+  pthread_mutex_lock(&memory->lock);
+  struct allocation *allocation = address_map_nearest(&memory->map, address);
+  pthread_mutex_unlock(&memory->lock);
+  return allocation;
+}
+
+uint64_t memory_generation(const struct memory *memory) {
+  return atomic_load_explicit(&memory->generation, memory_order_relaxed);
+}
+
+struct visitor {
+  void (*visit)(const struct allocation *, void *context);
+  void *context;
+};
+
+static void visit_one(void *owner, void *context) {
+  const struct visitor *visitor = context;
+  visitor->visit(owner, visitor->context);
+}
+
+void memory_visit(struct memory *memory, void (*visit)(const struct allocation *, void *context), void *context) {
+  struct visitor visitor = {visit, context};
+  pthread_mutex_lock(&memory->lock);
+  address_map_visit(&memory->map, visit_one, &visitor);
+  pthread_mutex_unlock(&memory->lock);
+}
+
+void memory_statistics(struct memory *memory, struct memory_statistics *out_statistics) {
+  pthread_mutex_lock(&memory->lock);
+  *out_statistics = memory->statistics;
+  pthread_mutex_unlock(&memory->lock);
+}
+
+void memory_fork_prepare(struct memory *memory) { pthread_mutex_lock(&memory->lock); }
+void memory_fork_done(struct memory *memory) { pthread_mutex_unlock(&memory->lock); }
