@@ -1,0 +1,20 @@
+# Code objects that tests read, made by the compilers whose output hrx must understand.
+
+FIXTURE_DIR := $(B)/tests/fixtures
+FIXTURES := $(addprefix $(FIXTURE_DIR)/,v3.co v4.co v5.co bundle.hipfb)
+FIXTURE_CLANG19 := -x hip --offload-arch=gfx1030 -O2 --cuda-device-only --no-gpu-bundle-output --rocm-path=/usr \
+  --rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode
+
+$(FIXTURE_DIR)/v5.co: tests/fixtures/kernels.hip
+	@mkdir -p $(@D)
+	$(subst clang-,clang++-,$(CLANG)) $(FIXTURE_CLANG19) -mcode-object-version=5 $< -o $@
+
+$(FIXTURE_DIR)/v%.co: tests/fixtures/kernels.hip
+	@mkdir -p $(@D)
+	$(HIPCC) -c --offload-arch=gfx1030 -O2 --cuda-device-only --no-gpu-bundle-output -mcode-object-version=$* $< -o $@
+
+$(FIXTURE_DIR)/bundle.hipfb: tests/fixtures/kernels.hip
+	@mkdir -p $(@D)
+	$(HIPCC) --genco --offload-arch=gfx1030 --offload-arch=gfx90a:xnack- -O2 $< -o $@
+
+$(addprefix $(B)/tests/unit/,fat_binary code_object metadata): | $(FIXTURES)
