@@ -82,7 +82,8 @@ struct wave {
   struct workgroup *group;
   uint8_t *lds;          /* == group->lds */
   uint32_t lds_bytes;
-  /* scratch of this wave, swizzled as the hardware does it: dword d of lane l is at scratch[(d * lanes + l) * 4] */
+  /* scratch of this wave, swizzled as the hardware does it: dword d of lane l is at scratch[(d * lanes + l) * 4].
+   * Kernels of gfx10 get it as a swizzled buffer resource whose base is `scratch` itself: the wave's own offset is 0. */
   uint8_t *scratch;
   uint32_t scratch_bytes_lane; /* per lane */
   struct span spans[SPAN_CACHE]; /* recently checked ranges, access.h */

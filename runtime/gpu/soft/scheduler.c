@@ -1,0 +1,436 @@
+#include "gpu/soft/scheduler.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <xmmintrin.h>
+
+#include "base/clocktime.h"
+#include "base/config.h"
+#include "base/futex.h"
+#include "gpu/soft/context.h"
+
+enum {
+  RESIDENT_MIN = 256,       /* workgroups that may be resident at once on any machine */
+  RESIDENT_PER_CORE = 32,
+  IDLE_CONTEXTS = 64,       /* of each class that are kept */
+  GROUPS_BETWEEN_LOOKS = 16, /* workgroups that finish before the clock is read again */
+  REPORT_WAVES = 16,
+  SPINS = 4000              /* pauses before an idle worker sleeps: some tens of microseconds */
+};
+
+static const uint64_t TURN_NS = 1000000; /* a dispatch gives way to others after this */
+static const uint64_t RESIDENT_SCRATCH = UINT64_C(1) << 30;
+
+struct soft_scheduler {
+  pthread_mutex_t lock;
+  /* under the lock */
+  struct soft_dispatch *first, *last; /* started, with workgroups that nobody took yet */
+  struct soft_context *parked, **parked_end;
+  struct soft_context *idle[CONTEXT_CLASSES];
+  uint32_t idle_count[CONTEXT_CLASSES];
+  uint32_t turns;     /* parked ones to run before the next becomes resident */
+  uint32_t resident, resident_limit;
+  uint64_t resident_scratch;
+  unsigned cores, workers;
+  pthread_t threads[256];
+  /* hints read without it */
+  _Atomic uint32_t active_count, parked_count;
+  /* sleeping: a worker that finds nothing to do waits for the epoch to move */
+  _Atomic uint32_t epoch, sleepers, spinners;
+  _Atomic bool stopping;
+};
+
+static struct soft_scheduler *scheduler_of(struct soft_dispatch *dispatch) {
+  return soft_device_of(dispatch->base.device)->scheduler;
+}
+
+hrx_status scheduler_create(unsigned cores, struct soft_scheduler **out_scheduler) {
+  struct soft_scheduler *scheduler = calloc(1, sizeof *scheduler);
+  if (scheduler == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a scheduler");
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+  pthread_mutex_init(&scheduler->lock, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+  scheduler->cores = config_get()->deterministic ? 1 : cores;
+  scheduler->resident_limit = cores * RESIDENT_PER_CORE > RESIDENT_MIN ? cores * RESIDENT_PER_CORE : RESIDENT_MIN;
+  scheduler->parked_end = &scheduler->parked;
+  *out_scheduler = scheduler;
+  return HRX_OK;
+}
+
+void scheduler_release(struct soft_scheduler *scheduler) {
+  if (scheduler == NULL) return;
+  scheduler->stopping = true;
+  scheduler->epoch++;
+  futex_wake(&scheduler->epoch, 256);
+  for (unsigned i = 0; i < scheduler->workers; i++) pthread_join(scheduler->threads[i], NULL);
+  for (unsigned c = 0; c < CONTEXT_CLASSES; c++)
+    while (scheduler->idle[c] != NULL) {
+      struct soft_context *context = scheduler->idle[c];
+      scheduler->idle[c] = context->next;
+      context_release(context);
+    }
+  pthread_mutex_destroy(&scheduler->lock);
+  free(scheduler);
+}
+
+uint64_t scheduler_cooperative_limit(const struct soft_scheduler *scheduler, uint32_t wave_count) {
+  (void)wave_count;
+  return scheduler->resident_limit;
+}
+
+/* The list of active dispatches. */
+
+static void active_add_locked(struct soft_scheduler *scheduler, struct soft_dispatch *dispatch) {
+  dispatch->previous_active = scheduler->last;
+  dispatch->next_active = NULL;
+  *(scheduler->last != NULL ? &scheduler->last->next_active : &scheduler->first) = dispatch;
+  scheduler->last = dispatch;
+}
+
+static void active_remove_locked(struct soft_scheduler *scheduler, struct soft_dispatch *dispatch) {
+  *(dispatch->previous_active != NULL ? &dispatch->previous_active->next_active : &scheduler->first) = dispatch->next_active;
+  *(dispatch->next_active != NULL ? &dispatch->next_active->previous_active : &scheduler->last) = dispatch->previous_active;
+}
+
+static void active_drop_locked(struct soft_scheduler *scheduler, struct soft_dispatch *dispatch) {
+  if (!dispatch->active) return;
+  active_remove_locked(scheduler, dispatch);
+  dispatch->active = false;
+  scheduler->active_count--;
+}
+
+/* Stops. The first reason stays, and none comes after the end. */
+
+static void stop_locked(struct soft_dispatch *dispatch, enum soft_stop stop, const struct failure *failure) {
+  if (dispatch->stop != STOP_NONE || dispatch->finished) return;
+  dispatch->failure = *failure;
+  dispatch->stop = stop;
+}
+
+static void stop(struct soft_dispatch *dispatch, enum soft_stop why, const struct failure *failure) {
+  struct soft_scheduler *scheduler = scheduler_of(dispatch);
+  pthread_mutex_lock(&scheduler->lock);
+  stop_locked(dispatch, why, failure);
+  pthread_mutex_unlock(&scheduler->lock);
+}
+
+/* Ends a dispatch that nobody is left to run a part of. True for the one caller who is to call finish. */
+static bool end_locked(struct soft_scheduler *scheduler, struct soft_dispatch *dispatch) {
+  if (dispatch->users != 0 || dispatch->finished) return false;
+  if (dispatch->stop == STOP_NONE && dispatch->next_group < dispatch->total) return false;
+  active_drop_locked(scheduler, dispatch);
+  dispatch->finished = true;
+  return true;
+}
+
+/* No lock held; the dispatch is its owner's from the call on. */
+static void finish(struct soft_dispatch *dispatch) {
+  gpu_done done = dispatch->done;
+  void *context = dispatch->context;
+  if (dispatch->stop == STOP_NONE) {
+    done(context, NULL);
+    return;
+  }
+  struct failure failure = dispatch->failure; /* the owner may reuse the dispatch inside the call */
+  done(context, &failure);
+}
+
+/* Contexts. */
+
+static uint64_t scratch_bytes(const struct soft_dispatch *dispatch) {
+  return (uint64_t)dispatch->scratch_bytes_lane * SOFT_LANES * dispatch->wave_count;
+}
+
+static bool may_admit_locked(const struct soft_scheduler *scheduler, const struct soft_dispatch *dispatch) {
+  if (scheduler->resident < scheduler->cores || dispatch->cooperative) return scheduler->resident < scheduler->resident_limit;
+  return scheduler->resident < scheduler->resident_limit &&
+         scheduler->resident_scratch + scratch_bytes(dispatch) <= RESIDENT_SCRATCH;
+}
+
+static struct soft_context *context_take_locked(struct soft_scheduler *scheduler, struct soft_dispatch *dispatch) {
+  unsigned class = context_class(dispatch->wave_count);
+  struct soft_context *context = scheduler->idle[class];
+  hrx_status status = HRX_OK;
+  if (context != NULL) {
+    scheduler->idle[class] = context->next;
+    scheduler->idle_count[class]--;
+  } else {
+    status = context_create(class, &context);
+  }
+  if (status == HRX_OK) status = context_fit(context, dispatch);
+  if (status != HRX_OK) {
+    struct failure failure;
+    failure_capture(status, &failure);
+    stop_locked(dispatch, STOP_FAILED, &failure);
+    context_release(context);
+    return NULL;
+  }
+  dispatch->users++;
+  scheduler->resident++;
+  scheduler->resident_scratch += scratch_bytes(dispatch);
+  return context;
+}
+
+/* Ends a context's workgroup for good. Finishes the dispatch if that was the last. */
+static void context_return(struct soft_scheduler *scheduler, struct soft_context *context) {
+  struct soft_dispatch *dispatch = context->dispatch;
+  unsigned class = context_class(context->wave_capacity);
+  struct soft_context *surplus = NULL;
+  pthread_mutex_lock(&scheduler->lock);
+  scheduler->resident--;
+  scheduler->resident_scratch -= scratch_bytes(dispatch);
+  if (scheduler->idle_count[class] < IDLE_CONTEXTS) {
+    context->next = scheduler->idle[class];
+    scheduler->idle[class] = context;
+    scheduler->idle_count[class]++;
+  } else {
+    surplus = context;
+  }
+  dispatch->users--;
+  bool over = end_locked(scheduler, dispatch);
+  pthread_mutex_unlock(&scheduler->lock);
+  context_release(surplus);
+  if (over) finish(dispatch);
+}
+
+static void wake(struct soft_scheduler *scheduler, uint64_t count) {
+  scheduler->epoch++;
+  uint32_t spinning = scheduler->spinners, sleeping = scheduler->sleepers;
+  if (sleeping == 0 || count <= spinning) return;
+  count -= spinning;
+  futex_wake(&scheduler->epoch, count < sleeping ? (int)count : (int)sleeping);
+}
+
+static void park(struct soft_scheduler *scheduler, struct soft_context *context) {
+  pthread_mutex_lock(&scheduler->lock);
+  context->next = NULL;
+  *scheduler->parked_end = context;
+  scheduler->parked_end = &context->next;
+  scheduler->parked_count++;
+  pthread_mutex_unlock(&scheduler->lock);
+  if (scheduler->sleepers != 0) wake(scheduler, 1);
+}
+
+/* Takes the oldest parked context, of one dispatch or (NULL) of any. */
+static struct soft_context *parked_take_locked(struct soft_scheduler *scheduler, const struct soft_dispatch *only) {
+  struct soft_context **link = &scheduler->parked;
+  while (*link != NULL && only != NULL && (*link)->dispatch != only) link = &(*link)->next;
+  struct soft_context *context = *link;
+  if (context == NULL) return NULL;
+  *link = context->next;
+  if (scheduler->parked_end == &context->next) scheduler->parked_end = link;
+  scheduler->parked_count--;
+  if (scheduler->turns > 0) scheduler->turns--;
+  return context;
+}
+
+/* Makes one more workgroup resident. `*out_over` is a dispatch that turned out to be over instead. */
+static struct soft_context *admit_locked(struct soft_scheduler *scheduler, struct soft_dispatch *only, uint64_t *out_number,
+                                         struct soft_dispatch **out_over) {
+  for (;;) {
+    struct soft_dispatch *dispatch = only != NULL ? only : scheduler->first;
+    if (dispatch == NULL || !dispatch->active) return NULL;
+    if (dispatch->stop == STOP_NONE && !may_admit_locked(scheduler, dispatch)) return NULL;
+    uint64_t number = dispatch->stop == STOP_NONE ? atomic_fetch_add(&dispatch->next_group, 1) : UINT64_MAX;
+    struct soft_context *context = number < dispatch->total ? context_take_locked(scheduler, dispatch) : NULL;
+    if (context == NULL) { /* all taken, or stopped */
+      active_drop_locked(scheduler, dispatch);
+      if (!end_locked(scheduler, dispatch)) continue;
+      *out_over = dispatch;
+      return NULL;
+    }
+    if (scheduler->last != dispatch) { /* others have their turn next */
+      active_remove_locked(scheduler, dispatch);
+      active_add_locked(scheduler, dispatch);
+    }
+    scheduler->turns = scheduler->parked_count;
+    *out_number = number;
+    return context;
+  }
+}
+
+/* Running. */
+
+static bool crowded(const struct soft_scheduler *scheduler) {
+  return scheduler->parked_count != 0 || scheduler->active_count != 0;
+}
+
+static void timeout_check(struct soft_dispatch *dispatch) {
+  uint64_t limit = config_get()->timeout_ns;
+  if (limit == UINT64_MAX || time_now_ns() - dispatch->started_ns < limit) return;
+  struct failure failure = {.status = HRX_EXECUTION, .reason = HRX_REASON_TIME_LIMIT};
+  snprintf(failure.message, sizeof failure.message, "kernel %s ran longer than the limit of %.3g s (HRX_TIMEOUT)",
+           dispatch->kernel->code->name, (double)limit * 1e-9);
+  stop(dispatch, STOP_TIMEOUT, &failure);
+}
+
+/* After a timeout, says where the waves of this workgroup are; a dispatch has REPORT_WAVES lines at most. */
+static void places_report(struct soft_scheduler *scheduler, const struct soft_context *context) {
+  struct soft_dispatch *dispatch = context->dispatch;
+  if (dispatch->stop != STOP_TIMEOUT) return;
+  for (uint32_t w = 0; w < context->group.wave_count; w++) {
+    if (context->waves[w].state == WAVE_ENDED) continue;
+    pthread_mutex_lock(&scheduler->lock);
+    bool tell = dispatch->reported++ < REPORT_WAVES;
+    pthread_mutex_unlock(&scheduler->lock);
+    if (!tell) return;
+    soft_report_place(dispatch, &context->waves[w]);
+  }
+}
+
+/* Runs a context, and further workgroups of its dispatch in it, until it is parked or returned. */
+static void context_work(struct soft_scheduler *scheduler, struct soft_context *context, uint64_t until_ns, bool helping) {
+  struct soft_dispatch *dispatch = context->dispatch;
+  unsigned looks = 0;
+  for (;;) {
+    struct wave *faulted = NULL;
+    enum context_outcome outcome = dispatch->stop != STOP_NONE ? CONTEXT_PARKED : context_run(context, &faulted);
+    if (outcome == CONTEXT_FAULTED) {
+      struct failure failure;
+      soft_report_fault(dispatch, faulted, &failure);
+      stop(dispatch, STOP_FAILED, &failure);
+      break;
+    }
+    bool look = outcome == CONTEXT_PARKED || ++looks % GROUPS_BETWEEN_LOOKS == 0;
+    if (look) timeout_check(dispatch);
+    if (dispatch->stop != STOP_NONE) {
+      if (outcome == CONTEXT_PARKED) places_report(scheduler, context);
+      break;
+    }
+    bool leave = look && (helping || crowded(scheduler)) && time_now_ns() >= until_ns;
+    if (outcome == CONTEXT_PARKED) {
+      if (!leave && !crowded(scheduler)) continue;
+      park(scheduler, context);
+      return;
+    }
+    if (leave) break;
+    uint64_t number = atomic_fetch_add(&dispatch->next_group, 1);
+    if (number >= dispatch->total) break;
+    context_begin(context, number);
+  }
+  context_return(scheduler, context);
+}
+
+/* One turn with any dispatch, or with `only`. False if there was nothing to do. */
+static bool turn(struct soft_scheduler *scheduler, struct soft_dispatch *only, uint64_t until_ns) {
+  struct soft_context *context = NULL;
+  struct soft_dispatch *over = NULL;
+  uint64_t number = UINT64_MAX;
+  pthread_mutex_lock(&scheduler->lock);
+  if (scheduler->turns > 0) context = parked_take_locked(scheduler, only);
+  if (context == NULL) context = admit_locked(scheduler, only, &number, &over);
+  if (context == NULL && over == NULL) context = parked_take_locked(scheduler, only);
+  pthread_mutex_unlock(&scheduler->lock);
+  if (over != NULL) {
+    finish(over);
+    return true;
+  }
+  if (context == NULL) return false;
+  if (number != UINT64_MAX) context_begin(context, number);
+  context_work(scheduler, context, until_ns, only != NULL);
+  return true;
+}
+
+static void *worker(void *argument) {
+  struct soft_scheduler *scheduler = argument;
+  bool alone = config_get()->soft_cores == 1;
+  _mm_setcsr(0x1f80);
+  while (!scheduler->stopping) {
+    uint32_t epoch = scheduler->epoch;
+    if (crowded(scheduler) && turn(scheduler, NULL, time_now_ns() + TURN_NS)) continue;
+    /* who waits for the next launch of a short kernel finds a worker awake */
+    scheduler->spinners++;
+    for (unsigned i = 0; i < SPINS && !alone && scheduler->epoch == epoch; i++) _mm_pause();
+    scheduler->spinners--;
+    if (scheduler->epoch != epoch) continue;
+    scheduler->sleepers++;
+    futex_wait(&scheduler->epoch, epoch, UINT64_MAX);
+    scheduler->sleepers--;
+  }
+  return NULL;
+}
+
+/* Starts a thread if all are busy and one more is allowed. */
+static void worker_start_locked(struct soft_scheduler *scheduler) {
+  if (scheduler->workers == scheduler->cores) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
+  pthread_t *thread = &scheduler->threads[scheduler->workers];
+  if (pthread_create(thread, NULL, worker, scheduler) == 0) {
+    char name[16];
+    snprintf(name, sizeof name, "hrx-soft-%u", scheduler->workers);
+    pthread_setname_np(*thread, name);
+    scheduler->workers++;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void scheduler_start(struct gpu_dispatch *base, gpu_done done, void *context) {
+  struct soft_dispatch *dispatch = (struct soft_dispatch *)(void *)base;
+  struct soft_scheduler *scheduler = scheduler_of(dispatch);
+  dispatch->done = done;
+  dispatch->context = context;
+  dispatch->next_group = 0;
+  dispatch->stop = STOP_NONE;
+  dispatch->users = dispatch->reported = 0;
+  dispatch->started_ns = config_get()->timeout_ns != UINT64_MAX ? time_now_ns() : 0;
+  uint64_t useful = dispatch->total; /* the dispatch may be over as soon as the lock is let go */
+  pthread_mutex_lock(&scheduler->lock);
+  dispatch->finished = false;
+  dispatch->active = true;
+  active_add_locked(scheduler, dispatch);
+  scheduler->active_count++;
+  uint64_t idle = scheduler->spinners + scheduler->sleepers;
+  if (scheduler->workers < scheduler->cores)
+    for (; idle < useful && scheduler->workers < scheduler->cores; idle++) worker_start_locked(scheduler);
+  if (scheduler->workers == 0) {
+    struct failure failure = {.status = HRX_OUT_OF_MEMORY, .message = "no thread could be started to run kernels"};
+    stop_locked(dispatch, STOP_FAILED, &failure);
+    end_locked(scheduler, dispatch);
+    pthread_mutex_unlock(&scheduler->lock);
+    finish(dispatch);
+    return;
+  }
+  pthread_mutex_unlock(&scheduler->lock);
+  wake(scheduler, useful);
+}
+
+bool scheduler_help(struct gpu_dispatch *base, uint64_t slice_ns) {
+  struct soft_dispatch *dispatch = (struct soft_dispatch *)(void *)base;
+  if (config_get()->deterministic) return false;
+  uint32_t mxcsr = _mm_getcsr();
+  _mm_setcsr(0x1f80);
+  bool worked = turn(scheduler_of(dispatch), dispatch, time_after(time_now_ns(), slice_ns));
+  _mm_setcsr(mxcsr);
+  return worked;
+}
+
+void scheduler_cancel(struct gpu_dispatch *base) {
+  struct soft_dispatch *dispatch = (struct soft_dispatch *)(void *)base;
+  struct soft_scheduler *scheduler = scheduler_of(dispatch);
+  struct failure failure = {.status = HRX_CANCELLED};
+  snprintf(failure.message, sizeof failure.message, "kernel %s was cancelled", dispatch->kernel->code->name);
+  stop(dispatch, STOP_CANCELLED, &failure);
+  wake(scheduler, 1);
+}
+
+void scheduler_fork_prepare(struct soft_scheduler *scheduler) { pthread_mutex_lock(&scheduler->lock); }
+
+void scheduler_fork_done(struct soft_scheduler *scheduler, bool child) {
+  if (child) {
+    /* contexts of vanished threads are in an unknown state: they are left where they are */
+    scheduler->first = scheduler->last = NULL;
+    scheduler->parked = NULL;
+    scheduler->parked_end = &scheduler->parked;
+    scheduler->turns = scheduler->resident = 0;
+    scheduler->resident_scratch = 0;
+    scheduler->active_count = scheduler->parked_count = 0;
+    scheduler->sleepers = scheduler->spinners = 0;
+    scheduler->workers = 0;
+  }
+  pthread_mutex_unlock(&scheduler->lock);
+}
