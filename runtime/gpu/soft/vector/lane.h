@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "gpu/soft/machine.h"
+#include "gpu/soft/operation.h"
 
 enum vector_type {
   VECTOR_none,
