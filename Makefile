@@ -98,5 +98,5 @@ format:
 clean:
 	rm -rf build
 
--include interpose/rules.mk tests/rules.mk tests/fixtures.mk tests/fuzz/rules.mk
+-include interpose/rules.mk tests/fixtures.mk tests/fuzz/rules.mk tests/rules.mk
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
