@@ -2,9 +2,6 @@
 #include "gpu/soft/operation.h"
 
 #define ABSENT(name) const struct binding_table SOFT_NAME(name##_table) = {0};
-ABSENT(vector_integer)
-ABSENT(vector_compare)
-ABSENT(vector_lane)
 ABSENT(memory_buffer)
 ABSENT(memory_atomic)
 ABSENT(memory_image)

@@ -24,7 +24,6 @@
 #ifndef HRX_GPU_SOFT_VECTOR_VECTOR_H
 #define HRX_GPU_SOFT_VECTOR_VECTOR_H
 
-#include "gpu/soft/operation.h"
 #include "gpu/soft/vector/lane.h"
 
 /* What an operation may need beside its sources. */
