@@ -92,6 +92,16 @@ hrx_status engine_create(const struct engine_options *options, struct engine **o
 /* Waits for all work, stops the threads. NULL is accepted. */
 void engine_release(struct engine *engine);
 
+/* Around fork(2), from the HIP layer's pthread_atfork functions: prepare before it, done after it in parent and child.
+ * They also hold and let go of the engine's memory. In a child of a process that had used the engine there are no
+ * threads, and work may be half done: submitting and waiting there fail with DEVICE_LOST, clocks count as over so that
+ * nobody polls for ever, and engine_release returns at once. */
+void engine_fork_prepare(struct engine *engine);
+void engine_fork_done(struct engine *engine, bool child);
+
+/* Whether this process is such a child. One load. */
+bool engine_forked(const struct engine *engine);
+
 void engine_statistics(const struct engine *engine, struct engine_statistics *out_statistics);
 
 /* A new stream. `priority`: higher runs first among ready heads. Errors: OUT_OF_MEMORY, BUSY (lanes). */

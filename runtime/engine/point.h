@@ -43,6 +43,15 @@ hrx_status clock_join(struct clock *clock, const struct clock *other);
 /* Makes `clock` equal to `other`. Errors: OUT_OF_MEMORY. */
 hrx_status clock_copy(struct clock *clock, const struct clock *other);
 
+/* Makes room for `points` lanes, so that including up to that many cannot fail. Errors: OUT_OF_MEMORY. */
+hrx_status clock_reserve(struct clock *clock, uint32_t points);
+
+/* Drops the points for which `keep` is false. */
+void clock_keep(struct clock *clock, bool (*keep)(struct point point, const void *context), const void *context);
+
+/* How far `clock` includes the lane; 0: not at all. O(log lanes). */
+uint64_t clock_sequence(const struct clock *clock, uint32_t lane);
+
 /* Whether `clock` includes `point`. O(log lanes). */
 bool clock_covers(const struct clock *clock, struct point point);
 

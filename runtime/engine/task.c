@@ -1,0 +1,271 @@
+/* The life of a task from "ready" to "over". */
+#include <stdlib.h>
+
+#include "base/clocktime.h"
+#include "base/futex.h"
+#include "engine/copy.h"
+#include "engine/state.h"
+
+enum { SLAB_SLOTS = 128, SLAB_EDGES = 512 };
+
+struct slot_slab {
+  struct slot_slab *next;
+  struct slot slots[SLAB_SLOTS];
+};
+
+struct edge_slab {
+  struct edge_slab *next;
+  struct edge edges[SLAB_EDGES];
+};
+
+/* What this thread runs now: tasks that become ready inside are appended instead of nested, so that a long chain of
+ * short tasks needs no deep stack. initial-exec: no allocation at the first access. */
+static _Thread_local struct aftermath *running __attribute__((tls_model("initial-exec")));
+
+bool engine_slots_reserve(struct engine *engine) {
+  struct slot_slab *slab = calloc(1, sizeof *slab);
+  if (slab == NULL) return false;
+  pthread_mutex_lock(&engine->lock);
+  slab->next = engine->slot_slabs;
+  engine->slot_slabs = slab;
+  for (unsigned i = 0; i < SLAB_SLOTS; i++) {
+    slab->slots[i].engine = engine;
+    slab->slots[i].next = engine->free_slots;
+    engine->free_slots = &slab->slots[i];
+  }
+  pthread_mutex_unlock(&engine->lock);
+  return true;
+}
+
+bool engine_edges_reserve(struct engine *engine, size_t edges) {
+  for (size_t added = 0; added < edges; added += SLAB_EDGES) {
+    struct edge_slab *slab = calloc(1, sizeof *slab);
+    if (slab == NULL) return false;
+    pthread_mutex_lock(&engine->lock);
+    slab->next = engine->edge_slabs;
+    engine->edge_slabs = slab;
+    for (unsigned i = 0; i < SLAB_EDGES; i++) {
+      slab->edges[i].next = engine->free_edges;
+      engine->free_edges = &slab->edges[i];
+    }
+    engine->free_edge_count += SLAB_EDGES;
+    pthread_mutex_unlock(&engine->lock);
+  }
+  return true;
+}
+
+void engine_pools_finish(struct engine *engine) {
+  while (engine->slot_slabs != NULL) {
+    struct slot_slab *slab = engine->slot_slabs;
+    engine->slot_slabs = slab->next;
+    free(slab);
+  }
+  while (engine->edge_slabs != NULL) {
+    struct edge_slab *slab = engine->edge_slabs;
+    engine->edge_slabs = slab->next;
+    free(slab);
+  }
+}
+
+static void stamp(uint64_t *out_ns) {
+  if (out_ns != NULL) __atomic_store_n(out_ns, time_now_ns(), __ATOMIC_RELEASE);
+}
+
+static void run_append(struct aftermath *aftermath, struct slot *slot) {
+  slot->next = NULL;
+  if (aftermath->last != NULL) aftermath->last->next = slot;
+  else aftermath->first = slot;
+  aftermath->last = slot;
+}
+
+static bool small(const struct task *task) {
+  if (task->kind == TASK_COPY) return copy_work(&task->copy) <= INLINE_WORK;
+  if (task->kind == TASK_FILL) return fill_work(&task->fill) <= INLINE_WORK;
+  return task->kind != TASK_HOST;
+}
+
+/* It is its lane's turn and all that it waits for is over: decides whether it runs, and where. */
+void task_ready_locked(struct slot *slot, struct aftermath *aftermath) {
+  struct lane *lane = slot->lane;
+  if (slot->inherited == NULL && lane->cause != NULL &&
+      atomic_load_explicit(&lane->failed, memory_order_relaxed) <= slot->own_wait) {
+    slot->inherited = lane->cause;
+    lane->cause->references++;
+  }
+  slot->skip = slot->inherited != NULL && !slot->task.run_always;
+  if (slot->skip || small(&slot->task)) {
+    atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
+    run_append(aftermath, slot);
+    return;
+  }
+  struct crew *crew = crew_of(slot->engine, slot);
+  atomic_store_explicit(&slot->state, SLOT_QUEUED, memory_order_relaxed);
+  crew_push_locked(crew, slot);
+  if (aftermath->crew_count == 0 || aftermath->crews[0] != crew) {
+    if (aftermath->crew_count < 2) aftermath->crews[aftermath->crew_count++] = crew;
+  }
+}
+
+static void statistics_locked(struct engine *engine, const struct slot *slot) {
+  if (slot->skip) count_locked(&engine->statistics.skipped, 1);
+  else if (slot->cause != NULL) count_locked(&engine->statistics.failed, 1);
+  else if (slot->task.kind == TASK_COPY) count_locked(&engine->statistics.copied_bytes, copy_bytes(&slot->task.copy));
+  else if (slot->task.kind == TASK_FILL) count_locked(&engine->statistics.filled_bytes, fill_bytes(&slot->task.fill));
+  if (!slot->skip && slot->task.kind == TASK_DISPATCH) count_locked(&engine->statistics.dispatches, 1);
+}
+
+static void edges_resolve_locked(struct slot *slot, struct aftermath *aftermath) {
+  struct engine *engine = slot->engine;
+  struct lane *lane = slot->lane;
+  /* a point includes what came before it on its lane, failures too */
+  struct cause *cause =
+      atomic_load_explicit(&lane->failed, memory_order_relaxed) <= slot->sequence ? lane->cause : NULL;
+  for (struct edge *edge = slot->dependents, *next; edge != NULL; edge = next) {
+    next = edge->next;
+    struct slot *waiter = edge->waiter;
+    if (cause != NULL && waiter->inherited == NULL) {
+      waiter->inherited = cause;
+      cause->references++;
+    }
+    if (--waiter->pending == 0 &&
+        waiter->sequence == atomic_load_explicit(&waiter->lane->completed, memory_order_relaxed) + 1)
+      task_ready_locked(waiter, aftermath);
+    edge->next = engine->free_edges;
+    engine->free_edges = edge;
+    engine->free_edge_count++;
+  }
+}
+
+static void lane_idle_locked(struct engine *engine, struct lane *lane) {
+  if (lane->previous_busy != NULL) lane->previous_busy->next_busy = lane->next_busy;
+  else engine->busy = lane->next_busy;
+  if (lane->next_busy != NULL) lane->next_busy->previous_busy = lane->previous_busy;
+  lane->next_busy = lane->previous_busy = NULL;
+}
+
+/* Everything that "over" means, in the order in which others may see it: failure, slot, point. */
+static void task_over_locked(struct slot *slot, struct aftermath *aftermath) {
+  struct engine *engine = slot->engine;
+  struct stream *stream = slot->stream;
+  struct lane *lane = slot->lane;
+  uint64_t sequence = slot->sequence;
+  statistics_locked(engine, slot);
+  /* a task that ran although what it waited for had failed passes that failure on */
+  struct cause *cause = slot->cause != NULL ? slot->cause : slot->inherited;
+  if (cause != NULL) task_failure_locked(slot, cause);
+  edges_resolve_locked(slot, aftermath);
+  cause_drop_locked(slot->cause);
+  cause_drop_locked(slot->inherited);
+
+  slot->next = engine->free_slots;
+  engine->free_slots = slot;
+  /* relaxed: a hint for submitters, who look again under the lock */
+  uint32_t queued = atomic_load_explicit(&stream->queued, memory_order_relaxed) - 1;
+  atomic_store_explicit(&stream->queued, queued, memory_order_relaxed);
+  engine->inflight--;
+
+  /* release: who sees the point over sees what the task wrote, and its failure */
+  atomic_store_explicit(&lane->completed, sequence, memory_order_release);
+  if (lane->issued == sequence) {
+    lane_idle_locked(engine, lane);
+  } else {
+    struct slot *head = lane->ring[(sequence + 1) & (lane->ring_size - 1)];
+    if (head->pending == 0) task_ready_locked(head, aftermath);
+  }
+  if (lane->wanted <= sequence) {
+    lane->wanted = UINT64_MAX;
+    atomic_fetch_add(&lane->beat, 1);
+    aftermath->lane_beat = &lane->beat;
+  }
+  /* not at once, or submitter and worker would take turns task by task */
+  if (stream->blocked && queued <= STREAM_QUEUE * 3 / 4) {
+    stream->blocked = false;
+    atomic_fetch_add(&stream->room, 1);
+    aftermath->room = &stream->room;
+  }
+  stream_settle_locked(stream);
+}
+
+static void payload_release(struct slot *slot) {
+  struct task *task = &slot->task;
+  if (task->kind == TASK_DISPATCH) gpu_dispatch_release(task->dispatch);
+  if (task->kind == TASK_HOST && task->host.release != NULL) task->host.release(task->host.context);
+}
+
+static void task_finish(struct slot *slot) {
+  struct engine *engine = slot->engine;
+  struct aftermath aftermath = {0};
+  payload_release(slot);
+  atomic_fetch_add(&engine->inside, 1);
+  pthread_mutex_lock(&engine->lock);
+  task_over_locked(slot, &aftermath);
+  pthread_mutex_unlock(&engine->lock);
+  aftermath_settle(engine, &aftermath);
+  atomic_fetch_sub(&engine->inside, 1);
+}
+
+void task_unpin(struct slot *slot) {
+  if (atomic_fetch_sub(&slot->pins, 1) == 1) task_finish(slot);
+}
+
+static void dispatch_done(void *context, const struct failure *failure) {
+  struct slot *slot = context;
+  if (failure != NULL && failure->status != HRX_OK) slot->cause = cause_create(slot->engine, failure);
+  stamp(slot->task.out_finished_ns);
+  task_unpin(slot);
+}
+
+static void host_run(struct slot *slot) {
+  hrx_status status = slot->task.host.call(slot->task.host.context);
+  if (status == HRX_OK) return;
+  struct failure failure;
+  failure_capture(status, &failure);
+  slot->cause = cause_create(slot->engine, &failure);
+}
+
+void task_run(struct slot *slot) {
+  struct task *task = &slot->task;
+  if (slot->skip) {
+    stamp(task->out_started_ns);
+    stamp(task->out_finished_ns);
+    task_finish(slot);
+    return;
+  }
+  stamp(task->out_started_ns);
+  if (task->kind == TASK_DISPATCH) {
+    /* two pins: the device's, and ours, so that the slot outlives dispatch_start even if it is done inside it */
+    atomic_store(&slot->pins, 2);
+    gpu_dispatch_start(task->dispatch, dispatch_done, slot);
+    atomic_store(&slot->state, SLOT_STARTED);
+    task_unpin(slot);
+    return;
+  }
+  if (task->kind == TASK_COPY) copy_run(&task->copy);
+  if (task->kind == TASK_FILL) fill_run(&task->fill);
+  if (task->kind == TASK_HOST) host_run(slot);
+  stamp(task->out_finished_ns);
+  task_finish(slot);
+}
+
+/* Wakes whom the step under the lock found, and runs what became ready. */
+void aftermath_settle(struct engine *engine, struct aftermath *aftermath) {
+  if (aftermath->lane_beat != NULL) futex_wake(aftermath->lane_beat, INT32_MAX);
+  if (aftermath->room != NULL) futex_wake(aftermath->room, INT32_MAX);
+  for (unsigned i = 0; i < aftermath->crew_count; i++) crew_wake(engine, aftermath->crews[i]);
+  if (aftermath->first == NULL) return;
+  if (running != NULL) {
+    for (struct slot *slot = aftermath->first, *next; slot != NULL; slot = next) {
+      next = slot->next;
+      run_append(running, slot);
+    }
+    return;
+  }
+  running = aftermath;
+  while (aftermath->first != NULL) {
+    struct slot *slot = aftermath->first;
+    aftermath->first = slot->next;
+    if (aftermath->first == NULL) aftermath->last = NULL;
+    task_run(slot);
+  }
+  running = NULL;
+}

@@ -1,0 +1,177 @@
+/* Crews: threads of the engine for copies and for host functions. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clocktime.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "engine/state.h"
+
+static const uint64_t IDLE_NS = UINT64_C(1000000000); /* a thread beyond the base leaves after this */
+
+struct crew *crew_of(struct engine *engine, const struct slot *slot) {
+  return slot->task.kind == TASK_HOST ? &engine->host : &engine->copy;
+}
+
+/* Behind all of its priority. */
+void crew_push_locked(struct crew *crew, struct slot *slot) {
+  struct slot *before = crew->last;
+  while (before != NULL && before->stream->priority < slot->stream->priority) before = before->previous;
+  slot->previous = before;
+  slot->next = before != NULL ? before->next : crew->first;
+  if (slot->next != NULL) slot->next->previous = slot;
+  else crew->last = slot;
+  if (before != NULL) before->next = slot;
+  else crew->first = slot;
+  crew->queued++;
+  atomic_fetch_add(&crew->beat, 1);
+}
+
+void crew_remove_locked(struct crew *crew, struct slot *slot) {
+  if (slot->previous != NULL) slot->previous->next = slot->next;
+  else crew->first = slot->next;
+  if (slot->next != NULL) slot->next->previous = slot->previous;
+  else crew->last = slot->previous;
+  slot->next = slot->previous = NULL;
+  crew->queued--;
+  atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
+}
+
+/* Waits for work. False if the thread should leave. */
+static bool crew_sleep_locked(struct engine *engine, struct crew *crew) {
+  uint64_t deadline = crew->live > crew->base ? time_after(time_now_ns(), IDLE_NS) : UINT64_MAX;
+  crew->idle++;
+  while (crew->first == NULL && !crew->stop && (deadline == UINT64_MAX || time_now_ns() < deadline)) {
+    uint32_t beat = atomic_load(&crew->beat);
+    pthread_mutex_unlock(&engine->lock);
+    futex_wait(&crew->beat, beat, deadline);
+    pthread_mutex_lock(&engine->lock);
+  }
+  crew->idle--;
+  return crew->first != NULL;
+}
+
+static void *worker_main(void *context) {
+  struct worker *worker = context;
+  struct engine *engine = worker->engine;
+  struct crew *crew = worker->crew;
+  pthread_setname_np(pthread_self(), crew->name);
+  pthread_mutex_lock(&engine->lock);
+  crew->starting--;
+  while (crew->first != NULL || crew_sleep_locked(engine, crew)) {
+    struct slot *slot = crew->first;
+    crew_remove_locked(crew, slot);
+    pthread_mutex_unlock(&engine->lock);
+    task_run(slot);
+    pthread_mutex_lock(&engine->lock);
+  }
+  crew->live--;
+  worker->exited = true;
+  pthread_mutex_unlock(&engine->lock);
+  return NULL;
+}
+
+/* Joins threads that left by themselves: they are at their very end. */
+static void crew_reap(struct engine *engine, struct crew *crew) {
+  struct worker *gone = NULL;
+  pthread_mutex_lock(&engine->lock);
+  for (struct worker **link = &crew->workers; *link != NULL;) {
+    struct worker *worker = *link;
+    if (!worker->exited) {
+      link = &worker->next;
+      continue;
+    }
+    *link = worker->next;
+    worker->next = gone;
+    gone = worker;
+  }
+  pthread_mutex_unlock(&engine->lock);
+  while (gone != NULL) {
+    struct worker *worker = gone;
+    gone = worker->next;
+    pthread_join(worker->thread, NULL);
+    free(worker);
+  }
+}
+
+/* Starts a thread; the caller has counted it in `live` and `starting`. */
+static hrx_status worker_start(struct engine *engine, struct crew *crew) {
+  crew_reap(engine, crew);
+  struct worker *worker = calloc(1, sizeof *worker);
+  int error = worker == NULL ? ENOMEM : 0;
+  if (error == 0) {
+    worker->engine = engine;
+    worker->crew = crew;
+    /* the program's signals belong on the program's threads */
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    error = pthread_create(&worker->thread, NULL, worker_main, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
+  if (error == 0) { /* it may have left already: then the next who looks at the list joins it */
+    pthread_mutex_lock(&engine->lock);
+    worker->next = crew->workers;
+    crew->workers = worker;
+    pthread_mutex_unlock(&engine->lock);
+  }
+  if (error == 0) return HRX_OK;
+  free(worker);
+  pthread_mutex_lock(&engine->lock);
+  crew->live--;
+  crew->starting--;
+  pthread_mutex_unlock(&engine->lock);
+  return hrx_fail(HRX_OUT_OF_MEMORY, "cannot start a thread for %s: %s", crew->name, strerror(error));
+}
+
+hrx_status crew_ensure(struct engine *engine, struct crew *crew) {
+  pthread_mutex_lock(&engine->lock);
+  bool start = crew->live == 0;
+  if (start) {
+    crew->live++;
+    crew->starting++;
+  }
+  pthread_mutex_unlock(&engine->lock);
+  return start ? worker_start(engine, crew) : HRX_OK;
+}
+
+void crew_wake(struct engine *engine, struct crew *crew) {
+  pthread_mutex_lock(&engine->lock);
+  bool wake = crew->idle > 0 && crew->queued > 0;
+  bool start = crew->queued > crew->idle + crew->starting && crew->live < crew->most && !crew->stop;
+  if (start) {
+    crew->live++;
+    crew->starting++;
+  }
+  pthread_mutex_unlock(&engine->lock);
+  if (wake) futex_wake(&crew->beat, 1);
+  if (!start || worker_start(engine, crew) == HRX_OK) return;
+  log_line(LOG_WARN, "%s", hrx_last_message());
+  if (crew == &engine->host) return; /* submit made sure of one thread; it will come to the task */
+  for (;;) { /* with no copy thread at all, whoever made the task ready runs it */
+    pthread_mutex_lock(&engine->lock);
+    struct slot *slot = crew->live == 0 ? crew->first : NULL;
+    if (slot != NULL) crew_remove_locked(crew, slot);
+    pthread_mutex_unlock(&engine->lock);
+    if (slot == NULL) return;
+    task_run(slot);
+  }
+}
+
+void crew_stop(struct engine *engine, struct crew *crew) {
+  pthread_mutex_lock(&engine->lock);
+  crew->stop = true;
+  atomic_fetch_add(&crew->beat, 1);
+  struct worker *workers = crew->workers;
+  crew->workers = NULL;
+  pthread_mutex_unlock(&engine->lock);
+  futex_wake(&crew->beat, INT32_MAX);
+  while (workers != NULL) {
+    struct worker *worker = workers;
+    workers = worker->next;
+    pthread_join(worker->thread, NULL);
+    free(worker);
+  }
+}
