@@ -15,6 +15,19 @@ enum atomic {
   ATOMIC_FLOAT_ADD, ATOMIC_FLOAT_MIN, ATOMIC_FLOAT_MAX, ATOMIC_FLOAT_COMPARE
 };
 
+/* Mnemonics after global_atomic_, flat_atomic_ and buffer_atomic_, what they are, bits. */
+#define ATOMICS(X)                                                                                                   \
+  X(add, ATOMIC_ADD, 32) X(sub, ATOMIC_SUB, 32) X(smin, ATOMIC_SMIN, 32) X(umin, ATOMIC_UMIN, 32)                    \
+  X(smax, ATOMIC_SMAX, 32) X(umax, ATOMIC_UMAX, 32) X(and, ATOMIC_AND, 32) X(or, ATOMIC_OR, 32)                      \
+  X(xor, ATOMIC_XOR, 32) X(inc, ATOMIC_INC, 32) X(dec, ATOMIC_DEC, 32) X(swap, ATOMIC_SWAP, 32)                      \
+  X(cmpswap, ATOMIC_COMPARE, 32) X(fcmpswap, ATOMIC_FLOAT_COMPARE, 32) X(fmin, ATOMIC_FLOAT_MIN, 32)                 \
+  X(fmax, ATOMIC_FLOAT_MAX, 32) X(add_f32, ATOMIC_FLOAT_ADD, 32) X(add_x2, ATOMIC_ADD, 64) X(sub_x2, ATOMIC_SUB, 64) \
+  X(smin_x2, ATOMIC_SMIN, 64) X(umin_x2, ATOMIC_UMIN, 64) X(smax_x2, ATOMIC_SMAX, 64) X(umax_x2, ATOMIC_UMAX, 64)    \
+  X(and_x2, ATOMIC_AND, 64) X(or_x2, ATOMIC_OR, 64) X(xor_x2, ATOMIC_XOR, 64) X(inc_x2, ATOMIC_INC, 64)              \
+  X(dec_x2, ATOMIC_DEC, 64) X(swap_x2, ATOMIC_SWAP, 64) X(cmpswap_x2, ATOMIC_COMPARE, 64)                            \
+  X(fcmpswap_x2, ATOMIC_FLOAT_COMPARE, 64) X(fmin_x2, ATOMIC_FLOAT_MIN, 64) X(fmax_x2, ATOMIC_FLOAT_MAX, 64)         \
+  X(add_f64, ATOMIC_FLOAT_ADD, 64) X(min_f64, ATOMIC_FLOAT_MIN, 64) X(max_f64, ATOMIC_FLOAT_MAX, 64)
+
 LANE_INLINE float bits_float(uint32_t bits) {
   float value;
   __builtin_memcpy(&value, &bits, sizeof value);

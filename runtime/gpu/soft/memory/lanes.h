@@ -42,6 +42,16 @@ enum element {
   ELEMENT_U8_LOW, ELEMENT_U8_HIGH, ELEMENT_I8_LOW, ELEMENT_I8_HIGH, ELEMENT_B16_LOW, ELEMENT_B16_HIGH /* d16: half a register */
 };
 
+/* Mnemonics after global_load_, flat_load_, scratch_load_ and buffer_load_ (and _store_), and what they move. */
+#define LOADS(X)                                                                                            \
+  X(ubyte, ELEMENT_U8) X(sbyte, ELEMENT_I8) X(ushort, ELEMENT_U16) X(sshort, ELEMENT_I16) X(dword, ELEMENT_B32) \
+  X(dwordx2, ELEMENT_B64) X(dwordx3, ELEMENT_B96) X(dwordx4, ELEMENT_B128) X(ubyte_d16, ELEMENT_U8_LOW)     \
+  X(ubyte_d16_hi, ELEMENT_U8_HIGH) X(sbyte_d16, ELEMENT_I8_LOW) X(sbyte_d16_hi, ELEMENT_I8_HIGH)            \
+  X(short_d16, ELEMENT_B16_LOW) X(short_d16_hi, ELEMENT_B16_HIGH)
+#define STORES(X)                                                                                          \
+  X(byte, ELEMENT_U8) X(byte_d16_hi, ELEMENT_U8_HIGH) X(short, ELEMENT_U16) X(short_d16_hi, ELEMENT_B16_HIGH) \
+  X(dword, ELEMENT_B32) X(dwordx2, ELEMENT_B64) X(dwordx3, ELEMENT_B96) X(dwordx4, ELEMENT_B128)
+
 LANE_INLINE unsigned element_bytes(enum element element) {
   switch (element) {
   case ELEMENT_U8: case ELEMENT_I8: case ELEMENT_U8_LOW: case ELEMENT_U8_HIGH: case ELEMENT_I8_LOW: case ELEMENT_I8_HIGH: return 1;

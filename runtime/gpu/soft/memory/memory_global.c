@@ -2,74 +2,9 @@
  *
  * source[0] is the address VGPR (pair), source[1] the scalar base, source[2] the data VGPRs of a store, source3 the signed
  * offset of the instruction. Flat addresses are told apart by their high dword (machine.h). */
-#include "gpu/soft/memory/lanes.h"
-
-enum form {
-  FORM_ADDRESS, /* 64-bit address in a VGPR pair */
-  FORM_BASE,    /* 64-bit base in SGPRs and an unsigned 32-bit offset in a VGPR */
-  FORM_FLAT,    /* like FORM_ADDRESS, with apertures */
-  FORM_SCRATCH  /* 32-bit offset in a VGPR, an SGPR, or both */
-};
+#include "gpu/soft/memory/places.h"
 
 enum { EXTRA_COHERENT = 1 /* the instruction says glc */ };
-
-/* Where lane `lane` of `operation` goes. Scratch offsets come back inside the private aperture. */
-LANE_INLINE uint64_t lane_address(struct wave *wave, const struct operation *operation, enum form form, unsigned lane) {
-  if (form == FORM_SCRATCH) {
-    uint32_t offset = (uint32_t)operation->source3;
-    if (operation->kind[0] == SOURCE_VECTOR) offset += wave_word(wave, operation->source[0])[lane];
-    if (operation->kind[1] != SOURCE_NONE) offset += operation_scalar(wave, operation, 1);
-    return (uint64_t)FLAT_PRIVATE_HIGH << 32 | offset;
-  }
-  const uint32_t *words = wave_word(wave, operation->source[0]);
-  if (form == FORM_BASE) return operation_scalar64(wave, operation, 1) + words[lane] + operation->source3;
-  return ((uint64_t)words[SOFT_LANES + lane] << 32 | words[lane]) + operation->source3;
-}
-
-/* The host address of a checked access of one lane, or NULL. Private memory is not contiguous: *out_private says that only
- * the first dword is at the result. */
-LANE_INLINE uint8_t *lane_place(struct wave *wave, enum form form, uint64_t address, unsigned bytes, bool write, unsigned lane,
-                                bool *out_private) {
-  const uint64_t low = (uint32_t)address;
-  *out_private = false;
-  if (form == FORM_FLAT && address >> 32 == FLAT_SHARED_HIGH) return low + bytes <= wave->lds_bytes ? wave->lds + low : NULL;
-  if (form == FORM_SCRATCH || (form == FORM_FLAT && address >> 32 == FLAT_PRIVATE_HIGH)) {
-    *out_private = true;
-    return low + bytes <= wave->scratch_bytes_lane ? scratch_byte(wave, lane, low) : NULL;
-  }
-  return access_ok(wave, address, bytes, write) ? (uint8_t *)(uintptr_t)address : NULL;
-}
-
-/* Copies between one lane's private memory and a plain buffer. */
-LANE_INLINE void private_read(const struct wave *wave, unsigned lane, uint64_t offset, unsigned bytes, uint8_t *out_buffer) {
-  if ((offset & 3) == 0 && (bytes & 3) == 0)
-    for (unsigned i = 0; i < bytes; i += 4)
-      *(guest32 *)(out_buffer + i) = *(const guest32 *)scratch_byte(wave, lane, offset + i);
-  else
-    for (unsigned i = 0; i < bytes; i++) out_buffer[i] = *scratch_byte(wave, lane, offset + i);
-}
-
-LANE_INLINE void private_write(const struct wave *wave, unsigned lane, uint64_t offset, unsigned bytes, const uint8_t *buffer) {
-  if ((offset & 3) == 0 && (bytes & 3) == 0)
-    for (unsigned i = 0; i < bytes; i += 4)
-      *(guest32 *)scratch_byte(wave, lane, offset + i) = *(const guest32 *)(buffer + i);
-  else
-    for (unsigned i = 0; i < bytes; i++) *scratch_byte(wave, lane, offset + i) = buffer[i];
-}
-
-/* Proves every active lane's access before any is made. False: the fault has been set. */
-LANE_INLINE bool lanes_check(struct wave *wave, const struct operation *operation, enum form form, unsigned bytes, bool write,
-                             uint64_t exec) {
-  FOR_LANES(lane, exec) {
-    bool private;
-    const uint64_t address = lane_address(wave, operation, form, lane);
-    if (lane_place(wave, form, address, bytes, write, lane, &private) == NULL) {
-      operation_fault(wave, operation, FAULT_ADDRESS, address, bytes, write, lane);
-      return false;
-    }
-  }
-  return true;
-}
 
 /* Any addresses, lane by lane. A lane's registers are written after its own address was read, so overlap is harmless. */
 LANE_INLINE const struct operation *load_lanes(struct wave *wave, const struct operation *operation, enum form form,
@@ -111,34 +46,6 @@ LANE_INLINE const struct operation *store_lanes(struct wave *wave, const struct 
     }
   }
   return operation + 1;
-}
-
-/* Brings the addresses into the shape base + low[lane]. False if lanes differ in the high dword or an aperture is hit. */
-LANE_INLINE bool lanes_based(struct wave *wave, const struct operation *operation, enum form form, uint64_t exec,
-                             unsigned first, uint64_t *out_base, const uint32_t **out_low) {
-  const uint32_t *low = wave_word(wave, operation->source[0]);
-  *out_low = low;
-  if (form == FORM_BASE) {
-    *out_base = operation_scalar64(wave, operation, 1) + operation->source3;
-    return true;
-  }
-  const uint32_t *high = low + SOFT_LANES;
-  if (!lanes_equal(high, exec, first)) return false;
-  *out_base = ((uint64_t)high[first] << 32) + operation->source3;
-  if (form == FORM_FLAT) {
-    /* One less and one more: the offset may carry an address over an aperture's edge. */
-    const uint32_t value = high[first];
-    if (value + 1 >= FLAT_SHARED_HIGH && value <= FLAT_PRIVATE_HIGH + 1) return false;
-  }
-  return true;
-}
-
-/* What the fast paths need of general offsets: all inside one allocation. */
-LANE_INLINE bool lanes_span(struct wave *wave, uint64_t base, const uint32_t *low, uint64_t exec, unsigned bytes, bool write,
-                            uint32_t *out_least, uint32_t *out_most) {
-  lanes_range(low, exec, out_least, out_most);
-  const uint32_t extent = *out_most - *out_least;
-  return extent <= INT32_MAX && access_ok(wave, base + *out_least, (uint64_t)extent + bytes, write);
 }
 
 #define LOAD_SLOW(form, element)                                                                                     \
@@ -215,26 +122,12 @@ LANE_INLINE const struct operation *store(struct wave *wave, const struct operat
   STORE_SLOW(FORM_SCRATCH, element) FAST(store, FORM_ADDRESS, element) FAST(store, FORM_BASE, element) \
   FAST(store, FORM_FLAT, element)
 
-/* One row for each width: name in the mnemonics, element. */
-#define LOADS(X)                                                                                            \
-  X(ubyte, ELEMENT_U8) X(sbyte, ELEMENT_I8) X(ushort, ELEMENT_U16) X(sshort, ELEMENT_I16) X(dword, ELEMENT_B32) \
-  X(dwordx2, ELEMENT_B64) X(dwordx3, ELEMENT_B96) X(dwordx4, ELEMENT_B128) X(ubyte_d16, ELEMENT_U8_LOW)     \
-  X(ubyte_d16_hi, ELEMENT_U8_HIGH) X(sbyte_d16, ELEMENT_I8_LOW) X(sbyte_d16_hi, ELEMENT_I8_HIGH)            \
-  X(short_d16, ELEMENT_B16_LOW) X(short_d16_hi, ELEMENT_B16_HIGH)
-#define STORES(X)                                                                                          \
-  X(byte, ELEMENT_U8) X(byte_d16_hi, ELEMENT_U8_HIGH) X(short, ELEMENT_U16) X(short_d16_hi, ELEMENT_B16_HIGH) \
-  X(dword, ELEMENT_B32) X(dwordx2, ELEMENT_B64) X(dwordx3, ELEMENT_B96) X(dwordx4, ELEMENT_B128)
-
 #define LOAD_ELEMENT(name, element) LOAD_HANDLERS(element)
 #define STORE_ELEMENT(name, element) STORE_HANDLERS(element)
 LOADS(LOAD_ELEMENT)
 STORES(STORE_ELEMENT)
 
 enum { PARAMETER_STORE = 0x100, PARAMETER_FLAT = 0x200, PARAMETER_SCRATCH = 0x400 };
-
-static bool vgprs_fit(const struct operand *operand, unsigned count) {
-  return operand->kind == OPERAND_VGPR && operand->index + count <= 256;
-}
 
 static hrx_status bind(const struct binding *row, const struct instruction *instruction, struct operation *out) {
   const bool is_store = (row->parameter & PARAMETER_STORE) != 0, flat = (row->parameter & PARAMETER_FLAT) != 0;

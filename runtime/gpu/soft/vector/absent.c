@@ -2,6 +2,4 @@
 #include "gpu/soft/operation.h"
 
 #define ABSENT(name) const struct binding_table SOFT_NAME(name##_table) = {0};
-ABSENT(memory_buffer)
-ABSENT(memory_atomic)
 ABSENT(memory_image)
