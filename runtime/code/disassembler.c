@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "code/encoding_check.h"
+
 /* llvm-c/Disassembler.h and llvm-c/Core.h, by hand: LLVM's headers are not needed to build. */
 struct llvm {
   void *library;
@@ -108,6 +110,7 @@ void disassembler_finish(struct disassembler *disassembler) {
 
 size_t disassembler_line(struct disassembler *disassembler, const uint8_t *bytes, size_t size, char *out_text,
                          size_t capacity) {
+  if (!encoding_printable(bytes, size)) return 0;
   /* LLVM's parameter is not const, but it only reads. */
   size_t used = llvm.line(disassembler->context, (uint8_t *)(uintptr_t)bytes, size, 0, out_text, capacity);
   return used <= size ? used : 0;
