@@ -33,6 +33,9 @@ hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation 
 /* copy_check, then into the stream's capture or copy_submit. */
 hipError_t copy_issue(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion);
 
+/* The copy that hipMemcpy3D's structure describes. Errors: hipErrorInvalidValue for dead arrays and sizes that overflow. */
+hipError_t copy3d_operation(const hipMemcpy3DParms *parameters, struct copy_operation *out_operation);
+
 /* The destination must be memory of hrx. An empty fill is valid. */
 hipError_t fill_check(const struct task_fill *fill);
 hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);

@@ -19,6 +19,7 @@ struct capture; /* capture.h */
 struct ihipStream_t {
   struct stream *stream;
   struct hip_device *device;
+  struct engine *engine;
   unsigned flags;
   int priority;
   bool legacy, blocking;
@@ -39,6 +40,9 @@ hipError_t hip_stream_find_spt(hipStream_t handle, struct ihipStream_t **out_str
 
 /* Makes a stream of `device` (hipStreamDefault or hipStreamNonBlocking) and its handle. */
 hipError_t hip_stream_create(struct hip_device *device, unsigned flags, int priority, struct ihipStream_t **out_stream);
+
+/* Makes stream 0 of a device that is being started. */
+hrx_status hip_stream_legacy_create(struct domain *domain, struct hip_device *device);
 
 /* Ends the handle; queued work still runs. The caller has found it live. */
 hipError_t hip_stream_destroy(struct ihipStream_t *stream);

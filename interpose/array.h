@@ -1,0 +1,21 @@
+/* HIP arrays: images in linear memory, rows padded to ARRAY_PITCH_ALIGNMENT, slices without gaps.
+ *
+ * hipArray is HIP's own public structure; `data` is device memory that only hrx lays out. */
+#ifndef HRX_INTERPOSE_ARRAY_H
+#define HRX_INTERPOSE_ARRAY_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ARRAY_PITCH_ALIGNMENT = 256 };
+
+/* Whether `array` is one that a program created and has not freed. */
+bool array_live(const hipArray *array);
+
+/* Bytes of an element, from row to row, from slice to slice. The array is live. */
+size_t array_element_bytes(const hipArray *array);
+size_t array_pitch(const hipArray *array);
+size_t array_slice_pitch(const hipArray *array);
+
+#endif

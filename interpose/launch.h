@@ -1,0 +1,21 @@
+/* What the launch files share: the stack of pushed configurations. */
+#ifndef HRX_INTERPOSE_LAUNCH_H
+#define HRX_INTERPOSE_LAUNCH_H
+
+#include <hip/hip_runtime_api.h>
+
+#include "interpose/thread.h"
+
+/* Pushes a launch configuration of the calling thread; nested ones stack up. Errors: hipErrorOutOfMemory. */
+hipError_t call_push(const struct call_configuration *call);
+
+/* Takes the last one. Errors: hipErrorMissingConfiguration. */
+hipError_t call_pop(struct call_configuration *out_call);
+
+/* Frees what call_push allocated (thread_at_exit calls it). NULL is accepted. */
+void call_overflow_release(struct call_overflow *overflow);
+
+/* The last stack element without taking it, or NULL. */
+struct call_configuration *call_top(void);
+
+#endif
