@@ -6,6 +6,8 @@
 #include "interpose/entry.h"
 #include "interpose/handle.h"
 
+enum { OCCUPANCY_FLAGS = 1 /* hipOccupancyDisableCachingOverride */ };
+
 unsigned occupancy_blocks(const struct ihipModuleSymbol_t *function, uint32_t block_items, size_t dynamic_lds) {
   const struct gpu_properties *properties = &function->device->gpu->properties;
   const struct kernel_code *code = function->code;
@@ -84,7 +86,7 @@ hipError_t entry_hipOccupancyMaxActiveBlocksPerMultiprocessor(int *count, const 
 
 hipError_t entry_hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, const void *f, int block, size_t shared,
                                                                        unsigned flags) {
-  hipError_t error = flags <= hipOccupancyDisableCachingOverride ? active_blocks(count, f, block, shared)
+  hipError_t error = flags <= OCCUPANCY_FLAGS ? active_blocks(count, f, block, shared)
                                                                  : hipErrorInvalidValue;
   ENTRY_RETURN(hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, error);
 }
@@ -95,7 +97,7 @@ hipError_t entry_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *count, 
 
 hipError_t entry_hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, hipFunction_t f, int block,
                                                                              size_t shared, unsigned flags) {
-  hipError_t error = flags <= hipOccupancyDisableCachingOverride ? active_blocks(count, f, block, shared)
+  hipError_t error = flags <= OCCUPANCY_FLAGS ? active_blocks(count, f, block, shared)
                                                                  : hipErrorInvalidValue;
   ENTRY_RETURN(hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, error);
 }
@@ -110,7 +112,7 @@ hipError_t entry_hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, 
 
 hipError_t entry_hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, hipFunction_t f, size_t shared,
                                                                   int limit, unsigned flags) {
-  hipError_t error = flags <= hipOccupancyDisableCachingOverride ? potential_block(grid, block, f, shared, limit)
+  hipError_t error = flags <= OCCUPANCY_FLAGS ? potential_block(grid, block, f, shared, limit)
                                                                  : hipErrorInvalidValue;
   ENTRY_RETURN(hipModuleOccupancyMaxPotentialBlockSizeWithFlags, error);
 }

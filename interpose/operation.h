@@ -36,6 +36,11 @@ hipError_t copy_issue(struct ihipStream_t *stream, const struct copy_operation *
 /* The copy that hipMemcpy3D's structure describes. Errors: hipErrorInvalidValue for dead arrays and sizes that overflow. */
 hipError_t copy3d_operation(const hipMemcpy3DParms *parameters, struct copy_operation *out_operation);
 
+/* The copy between `other` and a registered variable. Errors: hipErrorInvalidSymbol, hipErrorInvalidValue beyond its end,
+ * hipErrorInvalidMemcpyDirection. */
+hipError_t symbol_copy(struct hip_device *device, const void *symbol, size_t offset, size_t bytes, hipMemcpyKind kind,
+                       bool to_symbol, void *other, struct copy_operation *out_operation);
+
 /* The destination must be memory of hrx. An empty fill is valid. */
 hipError_t fill_check(const struct task_fill *fill);
 hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);

@@ -15,6 +15,7 @@
 #include "interpose/state.h"
 
 struct capture; /* capture.h */
+struct thread_streams;
 
 struct ihipStream_t {
   struct stream *stream;

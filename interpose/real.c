@@ -1,0 +1,116 @@
+/* Decides before main whether calls go to the software GPU or to the real HIP library, and fills the table accordingly.
+ *
+ * Forwarding is a change of addresses: the exported names then jump straight into the real library. */
+#include "interpose/real.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "interpose/entry.h"
+#include "interpose/entrypoints.h"
+#include "interpose/state.h"
+#include "interpose/table.h"
+
+static bool used;
+
+bool real_library_used(void) { return used; }
+
+/* A file of hrx under the real library's name: links and copies of libhrx_interpose.so need libhrx.so beside them. */
+static bool is_ours(const char *path) {
+  char real[PATH_MAX];
+  if (realpath(path, real) == NULL) return true;
+  const char *name = strrchr(real, '/');
+  return name == NULL || strncmp(name + 1, "libhrx", 6) == 0;
+}
+
+bool real_library_path(char *out_path, size_t capacity) {
+  static const char *const folders[] = {"/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"};
+  static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+  const char *asked = config_get()->hip_library;
+  if (asked != NULL) {
+    if (strlen(asked) >= capacity || access(asked, R_OK) != 0 || is_ours(asked)) return false;
+    memcpy(out_path, asked, strlen(asked) + 1);
+    return true;
+  }
+  for (size_t f = 0; f < sizeof folders / sizeof *folders; f++)
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+      size_t folder = strlen(folders[f]), name = strlen(names[n]);
+      if (folder + 1 + name >= capacity) continue;
+      memcpy(out_path, folders[f], folder);
+      out_path[folder] = '/';
+      memcpy(out_path + folder + 1, names[n], name + 1);
+      if (access(out_path, R_OK) == 0 && !is_ours(out_path)) return true;
+    }
+  return false;
+}
+
+/* RTLD_DEEPBIND: the real library calls some of its own exports by name and must not come back to ours. */
+static void *library_open(void) {
+  char path[PATH_MAX];
+  if (!real_library_path(path, sizeof path)) {
+    log_line(config_get()->gpu == GPU_CHOICE_HIP ? LOG_ERROR : LOG_INFO, "no real HIP library was found");
+    return NULL;
+  }
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (library == NULL) log_line(LOG_ERROR, "%s cannot be opened: %s", path, dlerror());
+  return library;
+}
+
+static bool has_device(void *library) {
+  hipError_t (*count_of)(int *) = (hipError_t(*)(int *))dlsym(library, "hipGetDeviceCount");
+  int count = 0;
+  return count_of != NULL && count_of(&count) == hipSuccess && count > 0;
+}
+
+/* The address of each symbol in the real library, C++ names included; what it lacks stays refused or ours. */
+static void table_forward(void *library) {
+  static const char *const symbols[] = {
+#define HIP_ENTRY(name, ...) #name,
+#include "interpose/entrypoints.def"
+#undef HIP_ENTRY
+  };
+  for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+    void *address = dlsym(library, symbols[i]);
+    if (address != NULL) hrx_hip_entries[i] = address;
+  }
+  static const struct { const char *symbol; enum entry_index index; } aliases[] = {
+#define HIP_ENTRY(name, ...)
+#define HIP_ALIAS(symbol, name, node) {#symbol, ENTRY_##name},
+#include "interpose/entrypoints.def"
+#undef HIP_ENTRY
+  };
+  for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
+    void *address = dlsym(library, aliases[i].symbol);
+    if (address != NULL) hrx_hip_entries[aliases[i].index] = address;
+  }
+}
+
+static bool forward_wanted(void **out_library) {
+  enum gpu_choice choice = config_get()->gpu;
+  if (choice == GPU_CHOICE_SOFT) return false;
+  /* without the kernel's driver there can be no device, and the real library is slow to find that out */
+  if (choice == GPU_CHOICE_AUTO && access("/dev/kfd", F_OK) != 0) return false;
+  void *library = library_open();
+  if (library == NULL) return false;
+  if (choice == GPU_CHOICE_AUTO && !has_device(library)) {
+    dlclose(library);
+    return false;
+  }
+  *out_library = library;
+  return true;
+}
+
+__attribute__((constructor)) static void decide(void) {
+  void *library = NULL;
+  entry_tracing = log_enabled(LOG_TRACE);
+  entry_error_overwrites = state_hip_version() < 7;
+  if (!forward_wanted(&library)) return;
+  table_forward(library);
+  used = true;
+}
