@@ -18,3 +18,16 @@ $(FIXTURE_DIR)/bundle.hipfb: tests/fixtures/kernels.hip
 	$(HIPCC) --genco --offload-arch=gfx1030 --offload-arch=gfx90a:xnack- -O2 $< -o $@
 
 $(addprefix $(B)/tests/unit/,fat_binary code_object metadata): | $(FIXTURES)
+
+# The software GPU's kernels as both compilers make them, with and without optimisation.
+SOFT_FIXTURES := $(addprefix $(FIXTURE_DIR)/,soft4_O0.co soft4_O2.co soft5_O0.co soft5_O2.co)
+
+$(FIXTURE_DIR)/soft5_%.co: tests/fixtures/soft.hip
+	@mkdir -p $(@D)
+	$(subst clang-,clang++-,$(CLANG)) $(filter-out -O2,$(FIXTURE_CLANG19)) -$* -mcode-object-version=5 $< -o $@
+
+$(FIXTURE_DIR)/soft4_%.co: tests/fixtures/soft.hip
+	@mkdir -p $(@D)
+	$(HIPCC) -c --offload-arch=gfx1030 -$* --cuda-device-only --no-gpu-bundle-output -mcode-object-version=4 $< -o $@
+
+$(addprefix $(B)/tests/unit/,program dispatch scheduler): | $(SOFT_FIXTURES)
