@@ -92,10 +92,11 @@ static hrx_status lack_refuse(const struct soft_image *image, const struct soft_
   if (decode_text(image->object->target, bytes, instruction->size, text, sizeof text) != HRX_OK)
     snprintf(text, sizeof text, "%s", opcode_name(instruction->opcode));
   return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_INSTRUCTION,
-                         "%s instruction \"%s\" (encoding %08x %08x) of kernel %s is not implemented, at +0x%x%s", 
+                         "%s instruction \"%s\" (encoding %08x %08x), which kernel %s can reach at 0x%llx of the image, is not "
+                         "implemented%s",
                          image->object->target, text, instruction->encoding[0],
                          instruction->size > 4 ? instruction->encoding[1] : 0, code->name,
-                         instruction->offset - bound->entry, lack->count > 1 ? "; nor are others" : "");
+                         (unsigned long long)(bytes - image->bytes), lack->count > 1 ? "; nor are others" : "");
 }
 
 static hrx_status kernel_bind(struct soft_kernel *kernel) {

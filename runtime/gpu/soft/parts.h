@@ -89,7 +89,7 @@ hrx_status soft_module_global(struct gpu_module *module, const char *name, void 
 const struct kernel_code *soft_kernel_code(const struct gpu_kernel *kernel);
 hrx_status soft_kernel_ready(struct gpu_kernel *kernel);
 
-/* report.c: what a stopped wave did, as a failure and one line of the log. */
+/* report.c: what a stopped wave did. */
 void soft_report_fault(struct soft_dispatch *dispatch, const struct wave *wave, struct failure *out_failure);
 /* A line that says where a wave is. */
 void soft_report_place(const struct soft_dispatch *dispatch, const struct wave *wave);

@@ -3,7 +3,8 @@
 #include "base/log.h"
 #include "gpu/soft/parts.h"
 
-/* "at +0x1c: global_load_dword v1, v[2:3], off" */
+/* "at +0x1c: global_load_dword v1, v[2:3], off", counted from the kernel's entry, or from the image's start in a function that it
+ * called. */
 static void place_write(const struct soft_dispatch *dispatch, const struct operation *operation, char *out_text, size_t capacity) {
   const struct soft_kernel *kernel = dispatch->kernel;
   const struct instruction *instruction = operation != NULL ? operation->instruction : NULL;
@@ -15,8 +16,12 @@ static void place_write(const struct soft_dispatch *dispatch, const struct opera
   const uint8_t *bytes = (const uint8_t *)(uintptr_t)(kernel->bound.program->base + instruction->offset);
   if (decode_text(kernel->module->object->target, bytes, instruction->size, text, sizeof text) != HRX_OK)
     snprintf(text, sizeof text, "%s", opcode_name(instruction->opcode));
-  int64_t offset = (int64_t)instruction->offset - kernel->bound.entry;
-  snprintf(out_text, capacity, "at %c0x%llx: %s", offset < 0 ? '-' : '+', (unsigned long long)(offset < 0 ? -offset : offset), text);
+  uint32_t offset = instruction->offset - kernel->bound.entry;
+  if (instruction->offset >= kernel->bound.entry && offset < kernel->code->code_bytes)
+    snprintf(out_text, capacity, "at +0x%x: %s", offset, text);
+  else
+    snprintf(out_text, capacity, "in a function, at 0x%llx of the image: %s",
+             (unsigned long long)(kernel->bound.program->base + instruction->offset - kernel->module->image.base), text);
 }
 
 /* Where the address lies in relation to what there is. */
@@ -71,7 +76,6 @@ void soft_report_fault(struct soft_dispatch *dispatch, const struct wave *wave, 
     break;
   }
   failure_capture(status, out_failure);
-  log_line(LOG_ERROR, "%s", out_failure->message);
 }
 
 void soft_report_place(const struct soft_dispatch *dispatch, const struct wave *wave) {

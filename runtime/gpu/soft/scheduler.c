@@ -8,6 +8,7 @@
 #include "base/clocktime.h"
 #include "base/config.h"
 #include "base/futex.h"
+#include "base/log.h"
 #include "gpu/soft/context.h"
 
 enum {
@@ -104,17 +105,20 @@ static void active_drop_locked(struct soft_scheduler *scheduler, struct soft_dis
 
 /* Stops. The first reason stays, and none comes after the end. */
 
-static void stop_locked(struct soft_dispatch *dispatch, enum soft_stop stop, const struct failure *failure) {
-  if (dispatch->stop != STOP_NONE || dispatch->finished) return;
+static bool stop_locked(struct soft_dispatch *dispatch, enum soft_stop stop, const struct failure *failure) {
+  if (dispatch->stop != STOP_NONE || dispatch->finished) return false;
   dispatch->failure = *failure;
   dispatch->stop = stop;
+  return true;
 }
 
-static void stop(struct soft_dispatch *dispatch, enum soft_stop why, const struct failure *failure) {
+/* True if this was the first reason. */
+static bool stop(struct soft_dispatch *dispatch, enum soft_stop why, const struct failure *failure) {
   struct soft_scheduler *scheduler = scheduler_of(dispatch);
   pthread_mutex_lock(&scheduler->lock);
-  stop_locked(dispatch, why, failure);
+  bool first = stop_locked(dispatch, why, failure);
   pthread_mutex_unlock(&scheduler->lock);
+  return first;
 }
 
 /* Ends a dispatch that nobody is left to run a part of. True for the one caller who is to call finish. */
@@ -264,7 +268,7 @@ static void timeout_check(struct soft_dispatch *dispatch) {
   struct failure failure = {.status = HRX_EXECUTION, .reason = HRX_REASON_TIME_LIMIT};
   snprintf(failure.message, sizeof failure.message, "kernel %s ran longer than the limit of %.3g s (HRX_TIMEOUT)",
            dispatch->kernel->code->name, (double)limit * 1e-9);
-  stop(dispatch, STOP_TIMEOUT, &failure);
+  if (stop(dispatch, STOP_TIMEOUT, &failure)) log_line(LOG_ERROR, "%s", failure.message);
 }
 
 /* After a timeout, says where the waves of this workgroup are; a dispatch has REPORT_WAVES lines at most. */
@@ -291,7 +295,7 @@ static void context_work(struct soft_scheduler *scheduler, struct soft_context *
     if (outcome == CONTEXT_FAULTED) {
       struct failure failure;
       soft_report_fault(dispatch, faulted, &failure);
-      stop(dispatch, STOP_FAILED, &failure);
+      if (stop(dispatch, STOP_FAILED, &failure)) log_line(LOG_ERROR, "%s", failure.message);
       break;
     }
     bool look = outcome == CONTEXT_PARKED || ++looks % GROUPS_BETWEEN_LOOKS == 0;
