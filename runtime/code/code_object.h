@@ -23,7 +23,7 @@ struct code_variable {
 struct code_object {
   char target[48];      /* "gfx1030": processor without features */
   char features[48];    /* ":xnack-" or "" */
-  unsigned version;     /* of the code object: 3, 4, 5 */
+  unsigned version;     /* of the code object: 3, 4, 5; 6 is as 5 */
   uint64_t image_bytes; /* from address 0 to the end of the last segment: the size of the loaded image */
   struct code_segment *segments;
   uint32_t segment_count;
@@ -33,7 +33,7 @@ struct code_object {
   uint32_t variable_count;
 };
 
-/* Reads a code object. `bytes` need not outlive the call. Cost: linear in symbols and metadata; code is not looked at.
+/* Reads a code object. `bytes` need not outlive the call. Cost: linear in the metadata, n log n in symbols; no code is read.
  * Errors: INVALID/IMAGE, OUT_OF_MEMORY. */
 hrx_status code_object_open(const void *bytes, size_t size, struct code_object **out_object);
 
