@@ -61,7 +61,8 @@ static bool field(const uint8_t *bytes, size_t limit, size_t *at, uint64_t *out_
   return true;
 }
 
-hrx_status bundle_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary, size_t *out_size) {
+hrx_status bundle_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary,
+                       size_t *out_size) {
   size_t at = BUNDLE_MAGIC_BYTES, end;
   uint64_t count = 0;
   if (!field(bytes, limit, &at, &count)) return bad(offset, "the size", limit, BUNDLE_MAGIC_BYTES + 8);
@@ -70,7 +71,8 @@ hrx_status bundle_read(const uint8_t *bytes, size_t limit, uint64_t offset, stru
   for (uint64_t i = 0; i < count; i++) {
     uint64_t entry_offset = 0, entry_size = 0, name_length = 0;
     size_t header = at;
-    if (!field(bytes, limit, &at, &entry_offset) || !field(bytes, limit, &at, &entry_size) || !field(bytes, limit, &at, &name_length))
+    if (!field(bytes, limit, &at, &entry_offset) || !field(bytes, limit, &at, &entry_size) ||
+        !field(bytes, limit, &at, &name_length))
       return bad(offset + header, "the end of an entry's header", at, limit);
     if (name_length > NAME_MAX_BYTES || name_length > limit - at)
       return bad(offset + header + 16, "the length of an entry's name", name_length, NAME_MAX_BYTES);

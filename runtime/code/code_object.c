@@ -18,16 +18,17 @@ enum { NOTE_METADATA = 32, VERSION_OFFSET = 2, VERSION_MIN = 3, VERSION_MAX = 6,
 static hrx_status target_read(const struct elf_file *file, struct code_object *object) {
   const Elf64_Ehdr *header = &file->header;
   if (header->e_machine != EM_AMDGPU)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0x12: machine %u is not AMDGPU (%u)", header->e_machine,
-                           EM_AMDGPU);
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0x12: machine %u is not AMDGPU (%u)",
+                           header->e_machine, EM_AMDGPU);
   if (header->e_type != ET_DYN)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0x10: type %u is not a linked code object (%u)",
-                           header->e_type, ET_DYN);
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                           "ELF at offset 0x10: type %u is not a linked code object (%u)", header->e_type, ET_DYN);
   object->version = header->e_ident[EI_ABIVERSION] + (unsigned)VERSION_OFFSET;
   if (header->e_ident[EI_OSABI] != ABI_HSA || object->version < VERSION_MIN || object->version > VERSION_MAX)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
-                           "ELF at offset 0x7: code object version %u (OS ABI %u) is not supported; versions 3 to 6 are",
-                           object->version, header->e_ident[EI_OSABI]);
+    return hrx_fail_reason(
+        HRX_INVALID, HRX_REASON_IMAGE,
+        "ELF at offset 0x7: code object version %u (OS ABI %u) is not supported; versions 3 to 6 are", object->version,
+        header->e_ident[EI_OSABI]);
   const char *processor = target_processor(header->e_flags);
   if (processor == NULL)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0x30: processor number %#x is not known",
@@ -46,7 +47,8 @@ static hrx_status segments_read(const struct elf_file *file, struct code_object 
     if (header.p_type != PT_LOAD) continue;
     uint64_t end = header.p_vaddr + header.p_memsz; /* elf_file_open has checked that it does not wrap */
     if (end > IMAGE_MAX)
-      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset %#llx: segment %u ends at address %#llx, the limit is %#llx",
+      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                             "ELF at offset %#llx: segment %u ends at address %#llx, the limit is %#llx",
                              (unsigned long long)(file->header.e_phoff + i * sizeof header), i, (unsigned long long)end,
                              (unsigned long long)IMAGE_MAX);
     object->segments[object->segment_count++] = (struct code_segment){.address = header.p_vaddr,
@@ -84,7 +86,8 @@ static hrx_status metadata_find(const struct elf_file *file, struct metadata *ou
     while ((next = gelf_getnote(data, at, &note, &name, &description)) > 0) {
       const char *text = (const char *)data->d_buf + name;
       if (note.n_type == NOTE_METADATA && note.n_namesz == 7 && memcmp(text, "AMDGPU", 7) == 0)
-        return metadata_read((const char *)data->d_buf + description, note.n_descsz, segment.p_offset + description, out_metadata);
+        return metadata_read((const char *)data->d_buf + description, note.n_descsz, segment.p_offset + description,
+                             out_metadata);
       if (note.n_namesz == 4 && memcmp(text, "AMD", 4) == 0)
         return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
                                "ELF note at offset %#llx: code object version 2 is not supported; versions 3 to 6 are",
@@ -92,12 +95,14 @@ static hrx_status metadata_find(const struct elf_file *file, struct metadata *ou
       at = next;
     }
   }
-  return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset %#llx: no note with AMDGPU metadata in %u segments",
+  return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                         "ELF at offset %#llx: no note with AMDGPU metadata in %u segments",
                          (unsigned long long)file->header.e_phoff, file->header.e_phnum);
 }
 
 /* The metadata's target must be the header's. */
-static hrx_status target_check(const struct elf_file *file, const struct code_object *object, const struct metadata *metadata) {
+static hrx_status target_check(const struct elf_file *file, const struct code_object *object,
+                               const struct metadata *metadata) {
   static const char triple[] = "amdgcn-amd-amdhsa-";
   if (metadata->target[0] == '\0') return HRX_OK;
   const char *name = metadata->target;
@@ -146,13 +151,17 @@ static hrx_status variables_read(const struct elf_symbol *symbols, size_t count,
   if (object->variables == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for %zu variables", count);
   for (size_t i = 0; i < count; i++) {
     const struct elf_symbol *symbol = &symbols[i];
-    if (symbol->type != STT_OBJECT || symbol->section == SHN_UNDEF || symbol->section >= SHN_LORESERVE || is_descriptor(symbol)) continue;
+    if (symbol->type != STT_OBJECT || symbol->section == SHN_UNDEF || symbol->section >= SHN_LORESERVE ||
+        is_descriptor(symbol))
+      continue;
     if (segment_of(object, symbol->address, symbol->bytes) == NULL)
-      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "variable %.200s: %llu bytes at address %#llx lie in no segment",
-                             symbol->name, (unsigned long long)symbol->bytes, (unsigned long long)symbol->address);
+      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                             "variable %.200s: %llu bytes at address %#llx lie in no segment", symbol->name,
+                             (unsigned long long)symbol->bytes, (unsigned long long)symbol->address);
     char *name = strdup(symbol->name);
     if (name == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a variable's name");
-    object->variables[object->variable_count++] = (struct code_variable){.name = name, .address = symbol->address, .bytes = symbol->bytes};
+    object->variables[object->variable_count++] =
+        (struct code_variable){.name = name, .address = symbol->address, .bytes = symbol->bytes};
   }
   return HRX_OK;
 }
@@ -161,26 +170,29 @@ static hrx_status kernel_locate(const struct elf_file *file, const struct elf_sy
                                 const struct code_object *object, struct kernel_code *kernel) {
   const struct elf_symbol *symbol = symbol_find(symbols, count, kernel->symbol);
   if (symbol == NULL || symbol->section == SHN_UNDEF)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "kernel %.200s: symbol %.200s is not in the symbol table", kernel->name,
-                           kernel->symbol);
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "kernel %.200s: symbol %.200s is not in the symbol table",
+                           kernel->name, kernel->symbol);
   const struct code_segment *segment = segment_of(object, symbol->address, DESCRIPTOR_BYTES);
   if (segment == NULL || segment->file_bytes < DESCRIPTOR_BYTES ||
       symbol->address - segment->address > segment->file_bytes - DESCRIPTOR_BYTES)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "kernel %.200s: its descriptor at address %#llx lies in no segment",
-                           kernel->name, (unsigned long long)symbol->address);
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                           "kernel %.200s: its descriptor at address %#llx lies in no segment", kernel->name,
+                           (unsigned long long)symbol->address);
   uint64_t offset = segment->file_offset + (symbol->address - segment->address);
   kernel->descriptor_address = symbol->address;
   kernel->descriptor = descriptor_read(file->bytes + offset);
   if (((kernel->descriptor.properties & DESCRIPTOR_WAVE32) != 0) != (kernel->wave_lanes == 32))
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "kernel %.200s: its descriptor at offset %#llx contradicts .wavefront_size %u",
-                           kernel->name, (unsigned long long)offset, kernel->wave_lanes);
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                           "kernel %.200s: its descriptor at offset %#llx contradicts .wavefront_size %u", kernel->name,
+                           (unsigned long long)offset, kernel->wave_lanes);
 
   uint64_t entry = symbol->address + (uint64_t)kernel->descriptor.entry_offset;
   const struct code_segment *code = segment_of(object, entry, 4);
   if (code == NULL || !code->executable || entry % 4 != 0 || entry - code->address >= code->file_bytes)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
-                           "kernel %.200s: its descriptor at offset %#llx puts the code at address %#llx, in no code segment",
-                           kernel->name, (unsigned long long)offset, (unsigned long long)entry);
+    return hrx_fail_reason(
+        HRX_INVALID, HRX_REASON_IMAGE,
+        "kernel %.200s: its descriptor at offset %#llx puts the code at address %#llx, in no code segment",
+        kernel->name, (unsigned long long)offset, (unsigned long long)entry);
   kernel->entry_address = entry;
   kernel->code_bytes = code->file_bytes - (entry - code->address);
   const struct elf_symbol *function = symbol_find(symbols, count, kernel->name);

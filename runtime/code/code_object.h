@@ -33,15 +33,15 @@ struct code_object {
   uint32_t variable_count;
 };
 
-/* Reads a code object. `bytes` need not outlive the call. Cost: linear in the metadata, n log n in symbols; no code is read.
- * Errors: INVALID/IMAGE, OUT_OF_MEMORY. */
+/* Reads a code object. `bytes` need not outlive the call. Cost: linear in the metadata, n log n in symbols; no code is
+ * read. Errors: INVALID/IMAGE, OUT_OF_MEMORY. */
 hrx_status code_object_open(const void *bytes, size_t size, struct code_object **out_object);
 
 /* NULL is accepted. */
 void code_object_release(struct code_object *object);
 
-/* Copies the segments into `image` (image_bytes long, zeroed by this call) and applies dynamic relocations as if the image
- * lay at `load_address`. Errors: INVALID/IMAGE for a relocation type or target that is not allowed. */
+/* Copies the segments into `image` (image_bytes long, zeroed by this call) and applies dynamic relocations as if the
+ * image lay at `load_address`. Errors: INVALID/IMAGE for a relocation type or target that is not allowed. */
 hrx_status code_object_load(const struct code_object *object, const void *bytes, size_t size, uint64_t load_address,
                             void *image);
 

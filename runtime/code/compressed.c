@@ -9,8 +9,8 @@ enum { METHOD_ZLIB = 0, METHOD_ZSTD = 1, FEED_PAGE = 4096 };
 
 #define PLAIN_MAX (UINT64_C(4) << 30)
 
-/* The most that a byte can stand for: deflate's longest match costs two bits (zlib, "Maximum Compression Factor"); a zstd
- * block of one repeated byte is 4 bytes long and gives 128 KiB (RFC 8878, 3.1.1.2). */
+/* The most that a byte can stand for: deflate's longest match costs two bits (zlib, "Maximum Compression Factor"); a
+ * zstd block of one repeated byte is 4 bytes long and gives 128 KiB (RFC 8878, 3.1.1.2). */
 enum { RATIO_ZLIB = 1040, RATIO_ZSTD = 32768 };
 
 struct compressed {
@@ -37,8 +37,8 @@ static uint64_t little(const uint8_t *bytes, unsigned width) {
   return value;
 }
 
-/* How much of the input to show at once. Without a known end only up to the next page boundary: the byte behind it may not be
- * readable, and decompressors look ahead inside what they are given. */
+/* How much of the input to show at once. Without a known end only up to the next page boundary: the byte behind it may
+ * not be readable, and decompressors look ahead inside what they are given. */
 static size_t feed_size(const struct compressed *in, size_t at) {
   size_t left = in->payload_limit - at;
   if (in->exact) return left;
@@ -95,14 +95,15 @@ static hrx_status zstd_all(const struct compressed *in, size_t *out_used) {
   return HRX_OK;
 }
 
-/* Version 1: u32 plain size. Version 2: u32 file size first. Version 3: both u64. Then 8 bytes of hash, which nobody checks:
- * the decompressors have checksums of their own, and the hash function has changed between releases. */
+/* Version 1: u32 plain size. Version 2: u32 file size first. Version 3: both u64. Then 8 bytes of hash, which nobody
+ * checks: the decompressors have checksums of their own, and the hash function has changed between releases. */
 static hrx_status header_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct compressed *out) {
   if (limit < 20) return bad(offset, "the size", limit, 20);
   uint64_t version = little(bytes + 4, 2);
   out->method = (unsigned)little(bytes + 6, 2);
   if (version < 1 || version > 3) return bad(offset + 4, "the version", version, 3);
-  if (out->method != METHOD_ZLIB && out->method != METHOD_ZSTD) return bad(offset + 6, "the method", out->method, METHOD_ZSTD);
+  if (out->method != METHOD_ZLIB && out->method != METHOD_ZSTD)
+    return bad(offset + 6, "the method", out->method, METHOD_ZSTD);
   size_t header = version == 1 ? 20 : version == 2 ? 24 : 32;
   if (limit < header) return bad(offset, "the size", limit, header);
   uint64_t file_size = limit;
@@ -125,8 +126,8 @@ static hrx_status header_read(const uint8_t *bytes, size_t limit, uint64_t offse
   return HRX_OK;
 }
 
-hrx_status bundle_decompress(const uint8_t *bytes, size_t limit, uint64_t offset, void **out_plain, size_t *out_plain_size,
-                             size_t *out_size) {
+hrx_status bundle_decompress(const uint8_t *bytes, size_t limit, uint64_t offset, void **out_plain,
+                             size_t *out_plain_size, size_t *out_size) {
   if (limit > UINTPTR_MAX - (uintptr_t)bytes) limit = UINTPTR_MAX - (uintptr_t)bytes;
   struct compressed in = {.payload = NULL};
   size_t used = 0;
@@ -134,7 +135,8 @@ hrx_status bundle_decompress(const uint8_t *bytes, size_t limit, uint64_t offset
   if (status != HRX_OK) return status;
   in.plain = malloc(in.plain_size + 1);
   if (in.plain == NULL)
-    return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a compressed bundle of %llu bytes", (unsigned long long)in.plain_size);
+    return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a compressed bundle of %llu bytes",
+                    (unsigned long long)in.plain_size);
   status = in.method == METHOD_ZLIB ? inflate_all(&in, &used) : zstd_all(&in, &used);
   if (status != HRX_OK) {
     free(in.plain);

@@ -13,7 +13,9 @@ static hrx_status image_error(uint64_t offset, const char *what, uint64_t value,
                          (unsigned long long)offset, what, (unsigned long long)value, (unsigned long long)limit);
 }
 
-static bool in_range(uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; }
+static bool in_range(uint64_t offset, uint64_t bytes, uint64_t size) {
+  return offset <= size && bytes <= size - offset;
+}
 
 static hrx_status header_check(const uint8_t *bytes, size_t size, Elf64_Ehdr *out_header) {
   if (size < sizeof *out_header) return image_error(0, "the size", size, sizeof *out_header);
@@ -22,8 +24,10 @@ static hrx_status header_check(const uint8_t *bytes, size_t size, Elf64_Ehdr *ou
   if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "offset 0: not an ELF file");
   if (header->e_ident[EI_CLASS] != ELFCLASS64)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0x4: class %u is not 64-bit", header->e_ident[EI_CLASS]);
-  if (header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_ident[EI_VERSION] != EV_CURRENT || header->e_version != EV_CURRENT)
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0x4: class %u is not 64-bit",
+                           header->e_ident[EI_CLASS]);
+  if (header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_ident[EI_VERSION] != EV_CURRENT ||
+      header->e_version != EV_CURRENT)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0x5: not little-endian version 1");
   if (header->e_phnum >= ENTRIES_MAX) return image_error(0x38, "the number of segments", header->e_phnum, ENTRIES_MAX);
   if (header->e_shnum >= ENTRIES_MAX) return image_error(0x3c, "the number of sections", header->e_shnum, ENTRIES_MAX);
@@ -32,8 +36,10 @@ static hrx_status header_check(const uint8_t *bytes, size_t size, Elf64_Ehdr *ou
   if (header->e_shnum > 0 && header->e_shentsize != sizeof(Elf64_Shdr))
     return image_error(0x3a, "the size of a section header", header->e_shentsize, sizeof(Elf64_Shdr));
   /* e_shnum 0 with a table means "the count is in section 0", which libelf would go and read */
-  if (header->e_shnum == 0 && header->e_shoff != 0) return image_error(0x28, "the offset of no section headers", header->e_shoff, 0);
-  if (header->e_phnum == 0 && header->e_phoff != 0) return image_error(0x20, "the offset of no program headers", header->e_phoff, 0);
+  if (header->e_shnum == 0 && header->e_shoff != 0)
+    return image_error(0x28, "the offset of no section headers", header->e_shoff, 0);
+  if (header->e_phnum == 0 && header->e_phoff != 0)
+    return image_error(0x20, "the offset of no program headers", header->e_phoff, 0);
   if (header->e_shnum > 0 && header->e_shstrndx >= header->e_shnum)
     return image_error(0x3e, "the index of the section names", header->e_shstrndx, header->e_shnum);
   if (!in_range(header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr), size))
@@ -41,7 +47,8 @@ static hrx_status header_check(const uint8_t *bytes, size_t size, Elf64_Ehdr *ou
   if (!in_range(header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr), size))
     return image_error(0x28, "the offset of the section headers", header->e_shoff, size);
   if (header->e_phoff % 8 != 0 || header->e_shoff % 8 != 0)
-    return image_error(0x20, "an unaligned header table", header->e_phoff % 8 != 0 ? header->e_phoff : header->e_shoff, 8);
+    return image_error(0x20, "an unaligned header table", header->e_phoff % 8 != 0 ? header->e_phoff : header->e_shoff,
+                       8);
   return HRX_OK;
 }
 
@@ -58,7 +65,8 @@ static hrx_status tables_check(const uint8_t *bytes, size_t size, const Elf64_Eh
     memcpy(&segment, bytes + at, sizeof segment);
     if (!in_range(segment.p_offset, segment.p_filesz, size))
       return image_error(at, "the end of a segment", segment.p_offset + segment.p_filesz, size);
-    if (segment.p_type == PT_LOAD && (segment.p_memsz < segment.p_filesz || segment.p_vaddr > UINT64_MAX - segment.p_memsz))
+    if (segment.p_type == PT_LOAD &&
+        (segment.p_memsz < segment.p_filesz || segment.p_vaddr > UINT64_MAX - segment.p_memsz))
       return image_error(at, "the memory size of a segment", segment.p_memsz, segment.p_filesz);
     if (segment.p_offset + segment.p_filesz > end) end = segment.p_offset + segment.p_filesz;
   }
@@ -136,7 +144,8 @@ bool elf_file_find_section(const struct elf_file *file, const char *name, struct
   return false;
 }
 
-hrx_status elf_file_symbols(const struct elf_file *file, unsigned index, struct elf_symbol **out_symbols, size_t *out_count) {
+hrx_status elf_file_symbols(const struct elf_file *file, unsigned index, struct elf_symbol **out_symbols,
+                            size_t *out_count) {
   struct elf_section section = elf_file_section(file, index);
   uint64_t at = section.header.sh_offset;
   if (section.header.sh_entsize != sizeof(Elf64_Sym) || section.header.sh_size / sizeof(Elf64_Sym) > INT_MAX)
@@ -151,10 +160,12 @@ hrx_status elf_file_symbols(const struct elf_file *file, unsigned index, struct 
   for (size_t i = 0; i < count; i++) {
     GElf_Sym symbol;
     const char *name = NULL;
-    if (gelf_getsym(data, (int)i, &symbol) != NULL) name = elf_file_string(file, section.header.sh_link, symbol.st_name);
+    if (gelf_getsym(data, (int)i, &symbol) != NULL)
+      name = elf_file_string(file, section.header.sh_link, symbol.st_name);
     if (name == NULL) {
       free(symbols);
-      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset %#llx: symbol %zu has no name in its string table",
+      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                             "ELF at offset %#llx: symbol %zu has no name in its string table",
                              (unsigned long long)(at + i * sizeof(Elf64_Sym)), i);
     }
     symbols[i] = (struct elf_symbol){.name = name,

@@ -37,8 +37,8 @@ struct elf_symbol {
 hrx_status elf_file_open(const void *bytes, size_t size, struct elf_file *out_file);
 void elf_file_finish(struct elf_file *file);
 
-/* Total size of the ELF file that begins at `bytes`, from its headers, never more than `limit`. For bytes whose size is not
- * known. Errors: INVALID/IMAGE also if it would end behind the limit. */
+/* Total size of the ELF file that begins at `bytes`, from its headers, never more than `limit`. For bytes whose size is
+ * not known. Errors: INVALID/IMAGE also if it would end behind the limit. */
 hrx_status elf_file_extent(const void *bytes, size_t limit, size_t *out_size);
 
 /* The segment or section of an index below header.e_phnum / e_shnum. O(1). */
@@ -48,9 +48,10 @@ struct elf_section elf_file_section(const struct elf_file *file, unsigned index)
 /* The first section with this name. False if there is none. */
 bool elf_file_find_section(const struct elf_file *file, const char *name, struct elf_section *out_section);
 
-/* All symbols of the symbol table in section `index` (SHT_SYMTAB or SHT_DYNSYM), in file order, from 0. `*out_symbols` is
- * freed by the caller. */
-hrx_status elf_file_symbols(const struct elf_file *file, unsigned index, struct elf_symbol **out_symbols, size_t *out_count);
+/* All symbols of the symbol table in section `index` (SHT_SYMTAB or SHT_DYNSYM), in file order, from 0. `*out_symbols`
+ * is freed by the caller. */
+hrx_status elf_file_symbols(const struct elf_file *file, unsigned index, struct elf_symbol **out_symbols,
+                            size_t *out_count);
 
 /* The terminated string at `offset` of string table section `index`, or NULL. */
 const char *elf_file_string(const struct elf_file *file, unsigned index, uint64_t offset);

@@ -11,14 +11,16 @@
 static bool is_elf(const uint8_t *bytes, size_t size) { return size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0; }
 
 /* One raw ELF: its target is what its header says. */
-static hrx_status elf_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary, size_t *out_size) {
+static hrx_status elf_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary,
+                           size_t *out_size) {
   hrx_status status = elf_file_extent(bytes, limit, out_size);
   if (status != HRX_OK) return status;
   Elf64_Ehdr header;
   memcpy(&header, bytes, sizeof header);
   const char *processor = header.e_machine == EM_AMDGPU ? target_processor(header.e_flags) : NULL;
   if (processor == NULL)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset %#llx: machine %u with flags %#x is no AMD GPU that is known",
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                           "ELF at offset %#llx: machine %u with flags %#x is no AMD GPU that is known",
                            (unsigned long long)offset, header.e_machine, header.e_flags);
   char target[sizeof binary->entries->target], features[32];
   target_features(header.e_flags, header.e_ident[EI_ABIVERSION] + 2u, features, sizeof features);
@@ -26,7 +28,8 @@ static hrx_status elf_read(const uint8_t *bytes, size_t limit, uint64_t offset, 
   return bundle_add(binary, target, bytes, *out_size);
 }
 
-static hrx_status compressed_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary, size_t *out_size) {
+static hrx_status compressed_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary,
+                                  size_t *out_size) {
   void *plain = NULL;
   size_t plain_size = 0, inner_size = 0;
   hrx_status status = bundle_decompress(bytes, limit, offset, &plain, &plain_size, out_size);
@@ -39,13 +42,14 @@ static hrx_status compressed_read(const uint8_t *bytes, size_t limit, uint64_t o
   binary->owned = owned;
   owned[binary->owned_count++] = plain;
   if (!bundle_is_plain(plain, plain_size))
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "compressed bundle at offset %#llx: it holds no offload bundle",
-                           (unsigned long long)offset);
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                           "compressed bundle at offset %#llx: it holds no offload bundle", (unsigned long long)offset);
   return bundle_read(plain, plain_size, 0, binary, &inner_size);
 }
 
 /* One container of any kind. */
-static hrx_status container_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary, size_t *out_size) {
+static hrx_status container_read(const uint8_t *bytes, size_t limit, uint64_t offset, struct fat_binary *binary,
+                                 size_t *out_size) {
   if (bundle_is_compressed(bytes, limit)) return compressed_read(bytes, limit, offset, binary, out_size);
   if (is_elf(bytes, limit)) return elf_read(bytes, limit, offset, binary, out_size);
   if (bundle_is_plain(bytes, limit)) return bundle_read(bytes, limit, offset, binary, out_size);

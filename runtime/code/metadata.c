@@ -14,8 +14,9 @@ struct reader {
 };
 
 static hrx_status bad(const struct reader *reader, const char *key, const char *why) {
-  return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "metadata at offset %#llx%s%.200s: %s %s", (unsigned long long)reader->offset,
-                         reader->kernel != NULL ? ", kernel " : "", reader->kernel != NULL ? reader->kernel : "", key, why);
+  return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "metadata at offset %#llx%s%.200s: %s %s",
+                         (unsigned long long)reader->offset, reader->kernel != NULL ? ", kernel " : "",
+                         reader->kernel != NULL ? reader->kernel : "", key, why);
 }
 
 static const msgpack_object *map_find(const msgpack_object *map, const char *key) {
@@ -54,47 +55,49 @@ static hrx_status map_text(const struct reader *reader, const msgpack_object *ma
 
 static bool is_text(const msgpack_object *value, const char *text) {
   size_t length = strlen(text);
-  return value->type == MSGPACK_OBJECT_STR && value->via.str.size == length && memcmp(value->via.str.ptr, text, length) == 0;
+  return value->type == MSGPACK_OBJECT_STR && value->via.str.size == length &&
+         memcmp(value->via.str.ptr, text, length) == 0;
 }
 
 static const struct {
   const char *name;
   enum argument_kind kind;
 } kinds[] = {
-  {"by_value", ARGUMENT_BY_VALUE},
-  {"global_buffer", ARGUMENT_GLOBAL_BUFFER},
-  {"dynamic_shared_pointer", ARGUMENT_DYNAMIC_SHARED_POINTER},
-  {"sampler", ARGUMENT_SAMPLER},
-  {"image", ARGUMENT_IMAGE},
-  {"pipe", ARGUMENT_PIPE},
-  {"queue", ARGUMENT_QUEUE},
-  {"hidden_global_offset_x", ARGUMENT_HIDDEN_GLOBAL_OFFSET_X},
-  {"hidden_global_offset_y", ARGUMENT_HIDDEN_GLOBAL_OFFSET_Y},
-  {"hidden_global_offset_z", ARGUMENT_HIDDEN_GLOBAL_OFFSET_Z},
-  {"hidden_none", ARGUMENT_HIDDEN_NONE},
-  {"hidden_printf_buffer", ARGUMENT_HIDDEN_PRINTF_BUFFER},
-  {"hidden_hostcall_buffer", ARGUMENT_HIDDEN_HOSTCALL_BUFFER},
-  {"hidden_default_queue", ARGUMENT_HIDDEN_DEFAULT_QUEUE},
-  {"hidden_completion_action", ARGUMENT_HIDDEN_COMPLETION_ACTION},
-  {"hidden_multigrid_sync_arg", ARGUMENT_HIDDEN_MULTIGRID_SYNC},
-  {"hidden_block_count_x", ARGUMENT_HIDDEN_BLOCK_COUNT_X},
-  {"hidden_block_count_y", ARGUMENT_HIDDEN_BLOCK_COUNT_Y},
-  {"hidden_block_count_z", ARGUMENT_HIDDEN_BLOCK_COUNT_Z},
-  {"hidden_group_size_x", ARGUMENT_HIDDEN_GROUP_SIZE_X},
-  {"hidden_group_size_y", ARGUMENT_HIDDEN_GROUP_SIZE_Y},
-  {"hidden_group_size_z", ARGUMENT_HIDDEN_GROUP_SIZE_Z},
-  {"hidden_remainder_x", ARGUMENT_HIDDEN_REMAINDER_X},
-  {"hidden_remainder_y", ARGUMENT_HIDDEN_REMAINDER_Y},
-  {"hidden_remainder_z", ARGUMENT_HIDDEN_REMAINDER_Z},
-  {"hidden_grid_dims", ARGUMENT_HIDDEN_GRID_DIMS},
-  {"hidden_heap_v1", ARGUMENT_HIDDEN_HEAP},
-  {"hidden_dynamic_lds_size", ARGUMENT_HIDDEN_DYNAMIC_LDS_SIZE},
-  {"hidden_private_base", ARGUMENT_HIDDEN_PRIVATE_BASE},
-  {"hidden_shared_base", ARGUMENT_HIDDEN_SHARED_BASE},
-  {"hidden_queue_ptr", ARGUMENT_HIDDEN_QUEUE_POINTER},
+    {"by_value", ARGUMENT_BY_VALUE},
+    {"global_buffer", ARGUMENT_GLOBAL_BUFFER},
+    {"dynamic_shared_pointer", ARGUMENT_DYNAMIC_SHARED_POINTER},
+    {"sampler", ARGUMENT_SAMPLER},
+    {"image", ARGUMENT_IMAGE},
+    {"pipe", ARGUMENT_PIPE},
+    {"queue", ARGUMENT_QUEUE},
+    {"hidden_global_offset_x", ARGUMENT_HIDDEN_GLOBAL_OFFSET_X},
+    {"hidden_global_offset_y", ARGUMENT_HIDDEN_GLOBAL_OFFSET_Y},
+    {"hidden_global_offset_z", ARGUMENT_HIDDEN_GLOBAL_OFFSET_Z},
+    {"hidden_none", ARGUMENT_HIDDEN_NONE},
+    {"hidden_printf_buffer", ARGUMENT_HIDDEN_PRINTF_BUFFER},
+    {"hidden_hostcall_buffer", ARGUMENT_HIDDEN_HOSTCALL_BUFFER},
+    {"hidden_default_queue", ARGUMENT_HIDDEN_DEFAULT_QUEUE},
+    {"hidden_completion_action", ARGUMENT_HIDDEN_COMPLETION_ACTION},
+    {"hidden_multigrid_sync_arg", ARGUMENT_HIDDEN_MULTIGRID_SYNC},
+    {"hidden_block_count_x", ARGUMENT_HIDDEN_BLOCK_COUNT_X},
+    {"hidden_block_count_y", ARGUMENT_HIDDEN_BLOCK_COUNT_Y},
+    {"hidden_block_count_z", ARGUMENT_HIDDEN_BLOCK_COUNT_Z},
+    {"hidden_group_size_x", ARGUMENT_HIDDEN_GROUP_SIZE_X},
+    {"hidden_group_size_y", ARGUMENT_HIDDEN_GROUP_SIZE_Y},
+    {"hidden_group_size_z", ARGUMENT_HIDDEN_GROUP_SIZE_Z},
+    {"hidden_remainder_x", ARGUMENT_HIDDEN_REMAINDER_X},
+    {"hidden_remainder_y", ARGUMENT_HIDDEN_REMAINDER_Y},
+    {"hidden_remainder_z", ARGUMENT_HIDDEN_REMAINDER_Z},
+    {"hidden_grid_dims", ARGUMENT_HIDDEN_GRID_DIMS},
+    {"hidden_heap_v1", ARGUMENT_HIDDEN_HEAP},
+    {"hidden_dynamic_lds_size", ARGUMENT_HIDDEN_DYNAMIC_LDS_SIZE},
+    {"hidden_private_base", ARGUMENT_HIDDEN_PRIVATE_BASE},
+    {"hidden_shared_base", ARGUMENT_HIDDEN_SHARED_BASE},
+    {"hidden_queue_ptr", ARGUMENT_HIDDEN_QUEUE_POINTER},
 };
 
-static hrx_status argument_kind(const struct reader *reader, const msgpack_object *map, struct kernel_argument *argument) {
+static hrx_status argument_kind(const struct reader *reader, const msgpack_object *map,
+                                struct kernel_argument *argument) {
   const msgpack_object *value = map_find(map, ".value_kind");
   if (value == NULL || value->type != MSGPACK_OBJECT_STR) return bad(reader, ".value_kind", "is missing or no string");
   argument->kind = ARGUMENT_UNKNOWN;
@@ -120,7 +123,8 @@ static hrx_status argument_read(const struct reader *reader, const msgpack_objec
   if (status == HRX_OK) status = map_number(reader, map, ".size", true, kernarg_bytes, &argument->bytes);
   if (status == HRX_OK) status = argument_kind(reader, map, argument);
   if (status != HRX_OK) return status;
-  if (argument->bytes > kernarg_bytes - argument->offset) return bad(reader, ".args", "has an element behind .kernarg_segment_size");
+  if (argument->bytes > kernarg_bytes - argument->offset)
+    return bad(reader, ".args", "has an element behind .kernarg_segment_size");
   argument->access = argument_access(map, ".access");
   argument->actual_access = argument_access(map, ".actual_access");
   const msgpack_object *name = map_find(map, ".name");
@@ -145,13 +149,15 @@ static hrx_status arguments_read(const struct reader *reader, const msgpack_obje
     if (argument->hidden) continue;
     if (explicit_count != i) return bad(reader, ".args", "has an explicit element behind a hidden one");
     explicit_count++;
-    if (argument->offset + argument->bytes > kernel->explicit_bytes) kernel->explicit_bytes = argument->offset + argument->bytes;
+    if (argument->offset + argument->bytes > kernel->explicit_bytes)
+      kernel->explicit_bytes = argument->offset + argument->bytes;
   }
   kernel->explicit_count = explicit_count;
   return HRX_OK;
 }
 
-static hrx_status required_workgroup(const struct reader *reader, const msgpack_object *map, struct kernel_code *kernel) {
+static hrx_status required_workgroup(const struct reader *reader, const msgpack_object *map,
+                                     struct kernel_code *kernel) {
   const msgpack_object *list = map_find(map, ".reqd_workgroup_size");
   if (list == NULL) return HRX_OK;
   if (list->type != MSGPACK_OBJECT_ARRAY || list->via.array.size != 3)
@@ -177,16 +183,16 @@ static hrx_status kernel_read(struct reader *reader, const msgpack_object *map, 
     bool required;
     uint32_t *value;
   } numbers[] = {
-    {".kernarg_segment_size", true, &kernel->kernarg_bytes},
-    {".kernarg_segment_align", true, &kernel->kernarg_alignment},
-    {".group_segment_fixed_size", true, &kernel->group_segment_bytes},
-    {".private_segment_fixed_size", true, &kernel->private_segment_bytes},
-    {".wavefront_size", true, &kernel->wave_lanes},
-    {".max_flat_workgroup_size", true, &kernel->max_workgroup},
-    {".sgpr_count", true, &kernel->sgpr_count},
-    {".vgpr_count", true, &kernel->vgpr_count},
-    {".sgpr_spill_count", false, &kernel->sgpr_spills},
-    {".vgpr_spill_count", false, &kernel->vgpr_spills},
+      {".kernarg_segment_size", true, &kernel->kernarg_bytes},
+      {".kernarg_segment_align", true, &kernel->kernarg_alignment},
+      {".group_segment_fixed_size", true, &kernel->group_segment_bytes},
+      {".private_segment_fixed_size", true, &kernel->private_segment_bytes},
+      {".wavefront_size", true, &kernel->wave_lanes},
+      {".max_flat_workgroup_size", true, &kernel->max_workgroup},
+      {".sgpr_count", true, &kernel->sgpr_count},
+      {".vgpr_count", true, &kernel->vgpr_count},
+      {".sgpr_spill_count", false, &kernel->sgpr_spills},
+      {".vgpr_spill_count", false, &kernel->vgpr_spills},
   };
   for (size_t i = 0; status == HRX_OK && i < sizeof numbers / sizeof *numbers; i++)
     status = map_number(reader, map, numbers[i].key, numbers[i].required, INT32_MAX, numbers[i].value);
@@ -223,7 +229,8 @@ static hrx_status root_read(struct reader *reader, const msgpack_object *root, s
   if (metadata->kernels == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for %u kernels", count);
   metadata->kernel_count = count;
   hrx_status status = HRX_OK;
-  for (uint32_t i = 0; status == HRX_OK && i < count; i++) status = kernel_read(reader, &list->via.array.ptr[i], &metadata->kernels[i]);
+  for (uint32_t i = 0; status == HRX_OK && i < count; i++)
+    status = kernel_read(reader, &list->via.array.ptr[i], &metadata->kernels[i]);
   return status;
 }
 
@@ -239,8 +246,10 @@ hrx_status metadata_read(const void *bytes, size_t size, uint64_t offset, struct
   size_t read = 0;
   hrx_status status = HRX_OK;
   msgpack_unpack_return result = msgpack_unpack_next(&unpacked, bytes, size, &read);
-  if (result == MSGPACK_UNPACK_NOMEM_ERROR) status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory for %zu bytes of metadata", size);
-  else if (result != MSGPACK_UNPACK_SUCCESS && result != MSGPACK_UNPACK_EXTRA_BYTES) status = bad(&reader, "the whole", "is no msgpack");
+  if (result == MSGPACK_UNPACK_NOMEM_ERROR)
+    status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory for %zu bytes of metadata", size);
+  else if (result != MSGPACK_UNPACK_SUCCESS && result != MSGPACK_UNPACK_EXTRA_BYTES)
+    status = bad(&reader, "the whole", "is no msgpack");
   if (status == HRX_OK) status = root_read(&reader, &unpacked.data, &metadata);
   msgpack_unpacked_destroy(&unpacked);
 

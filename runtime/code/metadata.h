@@ -9,13 +9,13 @@
 #include "code/kernel.h"
 
 struct metadata {
-  char target[96]; /* amdhsa.target: "amdgcn-amd-amdhsa--gfx1030"; "" before version 1.1 */
+  char target[96];             /* amdhsa.target: "amdgcn-amd-amdhsa--gfx1030"; "" before version 1.1 */
   struct kernel_code *kernels; /* all but what the descriptor and symbols say */
   uint32_t kernel_count;
 };
 
-/* Reads the note's description. `offset` is where it lies in the file, for messages. Cost: linear. Errors: INVALID/IMAGE
- * with the offset, OUT_OF_MEMORY. */
+/* Reads the note's description. `offset` is where it lies in the file, for messages. Cost: linear. Errors:
+ * INVALID/IMAGE with the offset, OUT_OF_MEMORY. */
 hrx_status metadata_read(const void *bytes, size_t size, uint64_t offset, struct metadata *out_metadata);
 
 /* Frees kernels as metadata_read makes them. */

@@ -38,22 +38,43 @@ static bool object(struct walk *walk, unsigned depth) {
   size_t value = 0;
   if (!number(walk, 1, &value)) return false;
   uint8_t tag = (uint8_t)value;
-  if (tag <= 0x7f || tag >= 0xe0) return true;                                  /* fixint */
-  if (tag <= 0x8f) return objects(walk, (size_t)(tag & 0xf) * 2, depth);        /* fixmap */
-  if (tag <= 0x9f) return objects(walk, tag & 0xf, depth);                      /* fixarray */
-  if (tag <= 0xbf) return take(walk, tag & 0x1f);                               /* fixstr */
+  if (tag <= 0x7f || tag >= 0xe0) return true;                           /* fixint */
+  if (tag <= 0x8f) return objects(walk, (size_t)(tag & 0xf) * 2, depth); /* fixmap */
+  if (tag <= 0x9f) return objects(walk, tag & 0xf, depth);               /* fixarray */
+  if (tag <= 0xbf) return take(walk, tag & 0x1f);                        /* fixstr */
   switch (tag) {
-  case 0xc0: case 0xc2: case 0xc3: return true;                                 /* nil, false, true */
-  case 0xc4: case 0xc5: case 0xc6: return number(walk, 1u << (tag - 0xc4), &value) && take(walk, value);     /* bin */
-  case 0xc7: case 0xc8: case 0xc9: return number(walk, 1u << (tag - 0xc7), &value) && take(walk, value + 1); /* ext */
-  case 0xca: case 0xcb: return take(walk, tag == 0xca ? 4 : 8);                 /* float */
-  case 0xcc: case 0xcd: case 0xce: case 0xcf: return take(walk, (size_t)1 << (tag - 0xcc)); /* uint */
-  case 0xd0: case 0xd1: case 0xd2: case 0xd3: return take(walk, (size_t)1 << (tag - 0xd0)); /* int */
-  case 0xd4: case 0xd5: case 0xd6: case 0xd7: case 0xd8: return take(walk, ((size_t)1 << (tag - 0xd4)) + 1); /* fixext */
-  case 0xd9: case 0xda: case 0xdb: return number(walk, 1u << (tag - 0xd9), &value) && take(walk, value);     /* str */
-  case 0xdc: case 0xdd: return number(walk, tag == 0xdc ? 2 : 4, &value) && objects(walk, value, depth);     /* array */
-  case 0xde: case 0xdf: return number(walk, tag == 0xde ? 2 : 4, &value) && objects(walk, value * 2, depth); /* map */
-  default: return false; /* 0xc1: never used */
+  case 0xc0:
+  case 0xc2:
+  case 0xc3: return true; /* nil, false, true */
+  case 0xc4:
+  case 0xc5:
+  case 0xc6: return number(walk, 1u << (tag - 0xc4), &value) && take(walk, value); /* bin */
+  case 0xc7:
+  case 0xc8:
+  case 0xc9: return number(walk, 1u << (tag - 0xc7), &value) && take(walk, value + 1); /* ext */
+  case 0xca:
+  case 0xcb: return take(walk, tag == 0xca ? 4 : 8); /* float */
+  case 0xcc:
+  case 0xcd:
+  case 0xce:
+  case 0xcf: return take(walk, (size_t)1 << (tag - 0xcc)); /* uint */
+  case 0xd0:
+  case 0xd1:
+  case 0xd2:
+  case 0xd3: return take(walk, (size_t)1 << (tag - 0xd0)); /* int */
+  case 0xd4:
+  case 0xd5:
+  case 0xd6:
+  case 0xd7:
+  case 0xd8: return take(walk, ((size_t)1 << (tag - 0xd4)) + 1); /* fixext */
+  case 0xd9:
+  case 0xda:
+  case 0xdb: return number(walk, 1u << (tag - 0xd9), &value) && take(walk, value); /* str */
+  case 0xdc:
+  case 0xdd: return number(walk, tag == 0xdc ? 2 : 4, &value) && objects(walk, value, depth); /* array */
+  case 0xde:
+  case 0xdf: return number(walk, tag == 0xde ? 2 : 4, &value) && objects(walk, value * 2, depth); /* map */
+  default: return false;                                                                          /* 0xc1: never used */
   }
 }
 

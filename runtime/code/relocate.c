@@ -25,11 +25,12 @@ struct loading {
 };
 
 static hrx_status bad(uint64_t offset, const char *why, uint64_t value) {
-  return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "relocation at offset %#llx: %s (%#llx)", (unsigned long long)offset, why,
-                         (unsigned long long)value);
+  return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "relocation at offset %#llx: %s (%#llx)",
+                         (unsigned long long)offset, why, (unsigned long long)value);
 }
 
-static hrx_status symbol_address(const struct loading *loading, uint64_t offset, uint64_t index, uint64_t *out_address) {
+static hrx_status symbol_address(const struct loading *loading, uint64_t offset, uint64_t index,
+                                 uint64_t *out_address) {
   if (index >= loading->symbol_count) return bad(offset, "its symbol is not in the table", index);
   const struct elf_symbol *symbol = &loading->symbols[index];
   if (symbol->section == SHN_UNDEF && index != 0) {
@@ -52,7 +53,9 @@ static hrx_status relocate(const struct loading *loading, uint64_t offset, const
   case RELOCATION_NONE: return HRX_OK;
   case RELOCATION_RELATIVE64: value = loading->load_address; break;
   case RELOCATION_ABS64: status = symbol_address(loading, offset, GELF_R_SYM(relocation->r_info), &value); break;
-  case RELOCATION_ABS32_LO: case RELOCATION_ABS32_HI: case RELOCATION_ABS32:
+  case RELOCATION_ABS32_LO:
+  case RELOCATION_ABS32_HI:
+  case RELOCATION_ABS32:
     status = symbol_address(loading, offset, GELF_R_SYM(relocation->r_info), &value);
     width = 4;
     break;
@@ -72,20 +75,25 @@ static hrx_status section_relocate(struct loading *loading, unsigned index, cons
   uint64_t at = section->header.sh_offset;
   if (section->header.sh_entsize != sizeof(Elf64_Rela) || section->header.sh_size / sizeof(Elf64_Rela) > INT_MAX)
     return bad(at, "the size of an entry is wrong", section->header.sh_entsize);
-  if (section->header.sh_link >= file->header.e_shnum) return bad(at, "its symbol table does not exist", section->header.sh_link);
+  if (section->header.sh_link >= file->header.e_shnum)
+    return bad(at, "its symbol table does not exist", section->header.sh_link);
   hrx_status status = HRX_OK;
-  uint32_t linked = section->header.sh_link != 0 ? elf_file_section(file, section->header.sh_link).header.sh_type : SHT_NULL;
+  uint32_t linked =
+      section->header.sh_link != 0 ? elf_file_section(file, section->header.sh_link).header.sh_type : SHT_NULL;
   if (linked == SHT_DYNSYM || linked == SHT_SYMTAB)
     status = elf_file_symbols(file, section->header.sh_link, &loading->symbols, &loading->symbol_count);
   Elf_Data *data = elf_getdata(elf_getscn(file->elf, index), NULL);
   size_t count = section->header.sh_size / sizeof(Elf64_Rela);
-  if (status == HRX_OK && count > 0 && (data == NULL || data->d_buf == NULL || data->d_size < count * sizeof(Elf64_Rela)))
+  if (status == HRX_OK && count > 0 &&
+      (data == NULL || data->d_buf == NULL || data->d_size < count * sizeof(Elf64_Rela)))
     status = bad(at, "the section cannot be read", section->header.sh_size);
   for (size_t i = 0; status == HRX_OK && i < count; i++) {
     GElf_Rela relocation;
     uint64_t offset = at + i * sizeof(Elf64_Rela);
-    if (gelf_getrela(data, (int)i, &relocation) == NULL) status = bad(offset, "cannot be read", i);
-    else status = relocate(loading, offset, &relocation);
+    if (gelf_getrela(data, (int)i, &relocation) == NULL)
+      status = bad(offset, "cannot be read", i);
+    else
+      status = relocate(loading, offset, &relocation);
   }
   free(loading->symbols);
   loading->symbols = NULL;
@@ -97,25 +105,30 @@ static hrx_status segments_copy(const struct code_object *object, const struct e
   for (uint32_t i = 0; i < object->segment_count; i++) {
     const struct code_segment *segment = &object->segments[i];
     if (segment->file_offset > file->size || segment->file_bytes > file->size - segment->file_offset)
-      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "segment %u: %llu bytes at offset %#llx, but the file has %zu", i,
-                             (unsigned long long)segment->file_bytes, (unsigned long long)segment->file_offset, file->size);
+      return hrx_fail_reason(
+          HRX_INVALID, HRX_REASON_IMAGE, "segment %u: %llu bytes at offset %#llx, but the file has %zu", i,
+          (unsigned long long)segment->file_bytes, (unsigned long long)segment->file_offset, file->size);
     memcpy(image + segment->address, file->bytes + segment->file_offset, segment->file_bytes);
   }
   return HRX_OK;
 }
 
-hrx_status code_object_load(const struct code_object *object, const void *bytes, size_t size, uint64_t load_address, void *image) {
+hrx_status code_object_load(const struct code_object *object, const void *bytes, size_t size, uint64_t load_address,
+                            void *image) {
   struct elf_file file = {.elf = NULL};
-  struct loading loading = {.file = &file, .image = image, .image_bytes = object->image_bytes, .load_address = load_address};
+  struct loading loading = {
+      .file = &file, .image = image, .image_bytes = object->image_bytes, .load_address = load_address};
   if (object->image_bytes > 0) memset(image, 0, object->image_bytes);
   hrx_status status = elf_file_open(bytes, size, &file);
   if (status == HRX_OK) status = segments_copy(object, &file, image);
   for (unsigned i = 1; status == HRX_OK && i < file.header.e_shnum; i++) {
     struct elf_section section = elf_file_section(&file, i);
     if ((section.header.sh_flags & SHF_ALLOC) == 0) continue;
-    if (section.header.sh_type == SHT_RELA) status = section_relocate(&loading, i, &section);
+    if (section.header.sh_type == SHT_RELA)
+      status = section_relocate(&loading, i, &section);
     else if (section.header.sh_type == SHT_REL || section.header.sh_type == SHT_RELR)
-      status = bad(section.header.sh_offset, "relocations without addends are not allowed in a code object", section.header.sh_type);
+      status = bad(section.header.sh_offset, "relocations without addends are not allowed in a code object",
+                   section.header.sh_type);
   }
   elf_file_finish(&file);
   return status;

@@ -6,26 +6,82 @@
 enum { MACH_FIRST = 0x20, FEATURES_MAX = 8 };
 
 static const char *const processors[] = {
-  [0x20 - MACH_FIRST] = "gfx600", "gfx601", "gfx700", "gfx701", "gfx702", "gfx703", "gfx704", NULL,
-  [0x28 - MACH_FIRST] = "gfx801", "gfx802", "gfx803", "gfx810", "gfx900", "gfx902", "gfx904", "gfx906",
-  [0x30 - MACH_FIRST] = "gfx908", "gfx909", "gfx90c", "gfx1010", "gfx1011", "gfx1012", "gfx1030", "gfx1031",
-  [0x38 - MACH_FIRST] = "gfx1032", "gfx1033", "gfx602", "gfx705", "gfx805", "gfx1035", "gfx1034", "gfx90a",
-  [0x40 - MACH_FIRST] = "gfx940", "gfx1100", "gfx1013", "gfx1150", "gfx1103", "gfx1036", "gfx1101", "gfx1102",
-  [0x48 - MACH_FIRST] = "gfx1200", NULL, "gfx1151", "gfx941", "gfx942", NULL, "gfx1201", "gfx950",
-  [0x50 - MACH_FIRST] = NULL, "gfx9-generic", "gfx10-1-generic", "gfx10-3-generic", "gfx11-generic", "gfx1152", NULL, NULL,
-  [0x58 - MACH_FIRST] = "gfx1153", "gfx12-generic", NULL, NULL, NULL, NULL, NULL, "gfx9-4-generic",
+    [0x20 - MACH_FIRST] = "gfx600",
+    "gfx601",
+    "gfx700",
+    "gfx701",
+    "gfx702",
+    "gfx703",
+    "gfx704",
+    NULL,
+    [0x28 - MACH_FIRST] = "gfx801",
+    "gfx802",
+    "gfx803",
+    "gfx810",
+    "gfx900",
+    "gfx902",
+    "gfx904",
+    "gfx906",
+    [0x30 - MACH_FIRST] = "gfx908",
+    "gfx909",
+    "gfx90c",
+    "gfx1010",
+    "gfx1011",
+    "gfx1012",
+    "gfx1030",
+    "gfx1031",
+    [0x38 - MACH_FIRST] = "gfx1032",
+    "gfx1033",
+    "gfx602",
+    "gfx705",
+    "gfx805",
+    "gfx1035",
+    "gfx1034",
+    "gfx90a",
+    [0x40 - MACH_FIRST] = "gfx940",
+    "gfx1100",
+    "gfx1013",
+    "gfx1150",
+    "gfx1103",
+    "gfx1036",
+    "gfx1101",
+    "gfx1102",
+    [0x48 - MACH_FIRST] = "gfx1200",
+    NULL,
+    "gfx1151",
+    "gfx941",
+    "gfx942",
+    NULL,
+    "gfx1201",
+    "gfx950",
+    [0x50 - MACH_FIRST] = NULL,
+    "gfx9-generic",
+    "gfx10-1-generic",
+    "gfx10-3-generic",
+    "gfx11-generic",
+    "gfx1152",
+    NULL,
+    NULL,
+    [0x58 - MACH_FIRST] = "gfx1153",
+    "gfx12-generic",
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    "gfx9-4-generic",
 };
 
 /* Members of each generic processor, LLVM AMDGPU usage "Generic processors". */
 static const struct {
   const char *generic, *members; /* separated and enclosed by spaces */
 } generics[] = {
-  {"gfx9-generic", " gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c "},
-  {"gfx9-4-generic", " gfx940 gfx941 gfx942 gfx950 "},
-  {"gfx10-1-generic", " gfx1010 gfx1011 gfx1012 gfx1013 "},
-  {"gfx10-3-generic", " gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 "},
-  {"gfx11-generic", " gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 "},
-  {"gfx12-generic", " gfx1200 gfx1201 "},
+    {"gfx9-generic", " gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c "},
+    {"gfx9-4-generic", " gfx940 gfx941 gfx942 gfx950 "},
+    {"gfx10-1-generic", " gfx1010 gfx1011 gfx1012 gfx1013 "},
+    {"gfx10-3-generic", " gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 "},
+    {"gfx11-generic", " gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 "},
+    {"gfx12-generic", " gfx1200 gfx1201 "},
 };
 
 const char *target_processor(uint32_t elf_flags) {
@@ -72,8 +128,10 @@ int target_match(const char *code, const char *device) {
   size_t code_length = strcspn(code, ":"), device_length = strcspn(device, ":");
   if (code_length == 0) return -1;
   int score = 0;
-  if (code_length == device_length && memcmp(code, device, code_length) == 0) score = FEATURES_MAX + 1;
-  else if (!generic_covers(code, code_length, device, device_length)) return -1;
+  if (code_length == device_length && memcmp(code, device, code_length) == 0)
+    score = FEATURES_MAX + 1;
+  else if (!generic_covers(code, code_length, device, device_length))
+    return -1;
 
   int named = 0;
   for (const char *at = code + code_length; *at == ':';) {

@@ -24,8 +24,8 @@ static int coverage(void) {
     printf("%s\t%s\t%s\n", rows[i].name, policy_name(policy), row != NULL ? row->group : "-");
     totals[policy]++;
   }
-  printf("# %zu names: %zu handled, %zu hints, %zu forwarded, %zu refused\n", count, totals[POLICY_HANDLE], totals[POLICY_HINT],
-         totals[POLICY_FORWARD], totals[POLICY_REFUSE]);
+  printf("# %zu names: %zu handled, %zu hints, %zu forwarded, %zu refused\n", count, totals[POLICY_HANDLE],
+         totals[POLICY_HINT], totals[POLICY_FORWARD], totals[POLICY_REFUSE]);
   return 0;
 }
 
@@ -33,25 +33,33 @@ static void say_hip(const struct probe *probe) {
   printf("HIP library      ");
   switch (probe->outcome) {
   case PROBE_NO_LIBRARY:
-    if (probe->path[0] != '\0') printf("HRX_HIP_LIBRARY=%s is no readable file with an absolute path\n", probe->path);
-    else printf("not found (programs on the software GPU do not need it)\n");
+    if (probe->path[0] != '\0')
+      printf("HRX_HIP_LIBRARY=%s is no readable file with an absolute path\n", probe->path);
+    else
+      printf("not found (programs on the software GPU do not need it)\n");
     break;
   case PROBE_UNLOADABLE: printf("%s cannot be loaded: %s\n", probe->path, probe->error); break;
   case PROBE_CRASHED: printf("%s ended the process that asked it: %s\n", probe->path, probe->error); break;
   case PROBE_HUNG: printf("%s gave no answer in %d seconds\n", probe->path, PROBE_TIMEOUT_MS / 1000); break;
   case PROBE_ANSWERED:
-    printf("%s, HIP %d.%d.%d\n", probe->path, probe->version / 10000000, probe->version / 100000 % 100, probe->version % 100000);
+    printf("%s, HIP %d.%d.%d\n", probe->path, probe->version / 10000000, probe->version / 100000 % 100,
+           probe->version % 100000);
     break;
   }
 }
 
 static void say_gpu(const struct probe *probe) {
   printf("GPU              ");
-  if (probe_has_device(probe)) printf("%d: %s\n", probe->devices, probe->device[0] != '\0' ? probe->device : "(no name)");
-  else if (access("/dev/kfd", F_OK) != 0) printf("none: /dev/kfd does not exist\n");
-  else if (!probe_driver_present()) printf("not usable: /dev/kfd may not be opened (is the user in the groups render and video?)\n");
-  else if (probe->outcome == PROBE_ANSWERED) printf("none: hipGetDeviceCount returned %d\n", probe->count_error);
-  else printf("unknown: /dev/kfd exists, but no HIP library answers\n");
+  if (probe_has_device(probe))
+    printf("%d: %s\n", probe->devices, probe->device[0] != '\0' ? probe->device : "(no name)");
+  else if (access("/dev/kfd", F_OK) != 0)
+    printf("none: /dev/kfd does not exist\n");
+  else if (!probe_driver_present())
+    printf("not usable: /dev/kfd may not be opened (is the user in the groups render and video?)\n");
+  else if (probe->outcome == PROBE_ANSWERED)
+    printf("none: hipGetDeviceCount returned %d\n", probe->count_error);
+  else
+    printf("unknown: /dev/kfd exists, but no HIP library answers\n");
 }
 
 /* The name at the end of a link in /sys, or "". */
@@ -79,9 +87,10 @@ static void say_npu(void) {
 }
 
 static void say_xrt(void) {
-  static const char *const paths[] = {"/opt/xilinx/xrt/lib/libxrt_coreutil.so.2", "/opt/xilinx/xrt/lib/libxrt_coreutil.so",
-                                      "/usr/lib/x86_64-linux-gnu/libxrt_coreutil.so.2", "/usr/lib64/libxrt_coreutil.so.2",
-                                      "/usr/local/lib/libxrt_coreutil.so.2"};
+  static const char *const paths[] = {"/opt/xilinx/xrt/lib/libxrt_coreutil.so.2",
+                                      "/opt/xilinx/xrt/lib/libxrt_coreutil.so",
+                                      "/usr/lib/x86_64-linux-gnu/libxrt_coreutil.so.2",
+                                      "/usr/lib64/libxrt_coreutil.so.2", "/usr/local/lib/libxrt_coreutil.so.2"};
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
     if (access(paths[i], R_OK) == 0) {
       printf("XRT              %s\n", paths[i]);
@@ -95,9 +104,10 @@ static bool say_cpu(void) {
   const struct config *config = config_get();
   bool good = soft_level_find(NULL, &level) == HRX_OK;
   if (good)
-    printf("CPU              vector loops for x86-64 %s, %u cores, %llu MiB of device memory\n", level->name, config->soft_cores,
-           (unsigned long long)(config->soft_memory >> 20));
-  else printf("CPU              %s\n", hrx_last_message());
+    printf("CPU              vector loops for x86-64 %s, %u cores, %llu MiB of device memory\n", level->name,
+           config->soft_cores, (unsigned long long)(config->soft_memory >> 20));
+  else
+    printf("CPU              %s\n", hrx_last_message());
   return good;
 }
 
@@ -126,12 +136,19 @@ int tool_doctor(int count, char **arguments) {
 
   bool device = probe_has_device(&probe);
   bool hip = config->gpu == GPU_CHOICE_HIP || (config->gpu == GPU_CHOICE_AUTO && device);
-  const char *why = config->gpu == GPU_CHOICE_HIP ? "HRX_GPU=hip" : config->gpu == GPU_CHOICE_SOFT ? "HRX_GPU=soft"
-                    : device ? "a GPU was found" : "no GPU was found";
+  const char *why = config->gpu == GPU_CHOICE_HIP    ? "HRX_GPU=hip"
+                    : config->gpu == GPU_CHOICE_SOFT ? "HRX_GPU=soft"
+                    : device                         ? "a GPU was found"
+                                                     : "no GPU was found";
   bool good = whole && (hip ? device : decoder && processor);
-  if (hip) printf("programs run on  the GPU, through %s: %s\n", probe.path, why);
-  else printf("programs run on  the software GPU (%s): %s\n", config->soft_arch, why);
-  if (!good) printf("programs cannot run: %s\n", !whole ? "parts of hrx are missing" : hip ? "no GPU was found" : !decoder ? "LLVM is missing"
-                                                                                                          : "the CPU level does not exist");
+  if (hip)
+    printf("programs run on  the GPU, through %s: %s\n", probe.path, why);
+  else
+    printf("programs run on  the software GPU (%s): %s\n", config->soft_arch, why);
+  if (!good)
+    printf("programs cannot run: %s\n", !whole     ? "parts of hrx are missing"
+                                        : hip      ? "no GPU was found"
+                                        : !decoder ? "LLVM is missing"
+                                                   : "the CPU level does not exist");
   return good ? 0 : EXIT_FAILED;
 }

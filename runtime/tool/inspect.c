@@ -25,7 +25,8 @@ static hrx_status binary_add(struct inspection *inspection, const void *bytes, s
 static const uint8_t *bytes_at(const struct elf_file *file, uint64_t address, size_t *out_left) {
   for (unsigned i = 0; i < file->header.e_phnum; i++) {
     Elf64_Phdr segment = elf_file_segment(file, i);
-    if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
+    if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz)
+      continue;
     *out_left = segment.p_filesz - (address - segment.p_vaddr);
     return file->bytes + segment.p_offset + (address - segment.p_vaddr);
   }
@@ -42,14 +43,16 @@ static uint64_t pointer_at(const struct elf_file *file, uint64_t address, const 
     for (size_t j = 0; j < section.header.sh_size / sizeof(Elf64_Rela); j++) {
       Elf64_Rela relocation;
       memcpy(&relocation, file->bytes + section.header.sh_offset + j * sizeof relocation, sizeof relocation);
-      if (relocation.r_offset == address && ELF64_R_TYPE(relocation.r_info) == R_X86_64_RELATIVE) return (uint64_t)relocation.r_addend;
+      if (relocation.r_offset == address && ELF64_R_TYPE(relocation.r_info) == R_X86_64_RELATIVE)
+        return (uint64_t)relocation.r_addend;
     }
   }
   return value;
 }
 
 /* The wrappers that __hipRegisterFatBinary is given: {u32 magic, u32 version, pointer, pointer}. */
-static hrx_status wrappers_read(struct inspection *inspection, const struct elf_file *file, const struct elf_section *section) {
+static hrx_status wrappers_read(struct inspection *inspection, const struct elf_file *file,
+                                const struct elf_section *section) {
   enum { WRAPPER_BYTES = 24, WRAPPER_MAGIC = 0x48495046 };
   hrx_status status = HRX_OK;
   if (section->header.sh_type == SHT_NOBITS) return HRX_OK;
@@ -62,7 +65,8 @@ static hrx_status wrappers_read(struct inspection *inspection, const struct elf_
     size_t left = 0;
     const uint8_t *bytes = bytes_at(file, address, &left);
     if (bytes == NULL)
-      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "fat binary wrapper at offset %#llx: its address %#llx is in no segment",
+      return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE,
+                             "fat binary wrapper at offset %#llx: its address %#llx is in no segment",
                              (unsigned long long)(section->header.sh_offset + at), (unsigned long long)address);
     status = binary_add(inspection, bytes, left, false);
   }
@@ -75,9 +79,11 @@ static hrx_status host_read(struct inspection *inspection, const struct elf_file
   for (unsigned i = 0; i < file->header.e_phnum; i++) interpreter |= elf_file_segment(file, i).p_type == PT_INTERP;
   inspection->kind = file->header.e_type == ET_EXEC || interpreter ? FILE_PROGRAM : FILE_LIBRARY;
   hrx_status status = HRX_OK;
-  if (elf_file_find_section(file, ".hip_fatbin", &section) && section.header.sh_type != SHT_NOBITS && section.header.sh_size > 0)
+  if (elf_file_find_section(file, ".hip_fatbin", &section) && section.header.sh_type != SHT_NOBITS &&
+      section.header.sh_size > 0)
     status = binary_add(inspection, file->bytes + section.header.sh_offset, section.header.sh_size, true);
-  else if (elf_file_find_section(file, ".hipFatBinSegment", &section)) status = wrappers_read(inspection, file, &section);
+  else if (elf_file_find_section(file, ".hipFatBinSegment", &section))
+    status = wrappers_read(inspection, file, &section);
   if (status == HRX_OK) status = inspect_imports(inspection);
   return status;
 }
@@ -204,10 +210,14 @@ int tool_inspect(int count, char **arguments) {
   bool json = false, require = false;
   const char *path = NULL;
   for (int i = 0; i < count; i++) {
-    if (strcmp(arguments[i], "--json") == 0) json = true;
-    else if (strcmp(arguments[i], "--require") == 0) require = true;
-    else if (path == NULL && arguments[i][0] != '-') path = arguments[i];
-    else path = "";
+    if (strcmp(arguments[i], "--json") == 0)
+      json = true;
+    else if (strcmp(arguments[i], "--require") == 0)
+      require = true;
+    else if (path == NULL && arguments[i][0] != '-')
+      path = arguments[i];
+    else
+      path = "";
     if (path != NULL && *path == '\0') break;
   }
   if (path == NULL || *path == '\0') {
@@ -220,8 +230,10 @@ int tool_inspect(int count, char **arguments) {
     return EXIT_USAGE;
   }
   bool written = true;
-  if (json) written = report_json(&inspection, stdout);
-  else report_text(&inspection, stdout);
+  if (json)
+    written = report_json(&inspection, stdout);
+  else
+    report_text(&inspection, stdout);
   int status = !written || (require && inspection_lacks(&inspection, NULL, NULL) > 0) ? EXIT_FAILED : 0;
   inspection_finish(&inspection);
   return status;

@@ -16,11 +16,12 @@ struct dynamic {
   size_t needed_count;
 };
 
-static const char *const default_folders[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-                                              "/usr/local/lib"};
+static const char *const default_folders[] = {
+    "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"};
 
 static bool is_stand_in(const char *name) {
-  return strncmp(name, "libamdhip64.so", 14) == 0 || strncmp(name, "libhiprtc.so", 12) == 0 || strncmp(name, "libroctx64.so", 13) == 0;
+  return strncmp(name, "libamdhip64.so", 14) == 0 || strncmp(name, "libhiprtc.so", 12) == 0 ||
+         strncmp(name, "libroctx64.so", 13) == 0;
 }
 
 static hrx_status dynamic_read(const struct elf_file *file, struct dynamic *out) {
@@ -94,14 +95,17 @@ static bool try_configured(const char *name, char *out_path) {
 }
 
 /* ld.so(8): DT_RPATH unless there is a DT_RUNPATH, LD_LIBRARY_PATH, DT_RUNPATH, the configured and default folders. */
-static bool library_find(const struct dynamic *dynamic, const char *program_rpath, const char *origin, const char *program,
-                         const char *name, char *out_path) {
+static bool library_find(const struct dynamic *dynamic, const char *program_rpath, const char *origin,
+                         const char *program, const char *name, char *out_path) {
   if (strchr(name, '/') != NULL) {
     snprintf(out_path, PATH_BYTES, "%s", name);
     return access(name, R_OK) == 0;
   }
-  if (dynamic->runpath == NULL && (try_list(dynamic->rpath, origin, name, out_path) || try_list(program_rpath, program, name, out_path))) return true;
-  if (try_list(getenv("LD_LIBRARY_PATH"), origin, name, out_path) || try_list(dynamic->runpath, origin, name, out_path)) return true;
+  if (dynamic->runpath == NULL &&
+      (try_list(dynamic->rpath, origin, name, out_path) || try_list(program_rpath, program, name, out_path)))
+    return true;
+  if (try_list(getenv("LD_LIBRARY_PATH"), origin, name, out_path) || try_list(dynamic->runpath, origin, name, out_path))
+    return true;
   if (try_configured(name, out_path)) return true;
   for (size_t i = 0; i < sizeof default_folders / sizeof *default_folders; i++)
     if (try_folder(default_folders[i], strlen(default_folders[i]), "", name, out_path)) return true;
@@ -117,7 +121,8 @@ static hrx_status library_add(struct inspection *inspection, const char *name, c
   }
   struct inspected_library *library = &inspection->libraries[inspection->library_count++];
   *library = (struct inspected_library){.name = strdup(name), .path = strdup(path), .stand_in = stand_in};
-  if (library->name == NULL || library->path == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for the name of a library");
+  if (library->name == NULL || library->path == NULL)
+    return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for the name of a library");
   return HRX_OK;
 }
 
@@ -127,8 +132,8 @@ static bool library_known(const struct inspection *inspection, const char *name)
   return false;
 }
 
-/* Opens library `index`, reads its symbols, and appends what it needs. A file that cannot be read counts as not found, unless
- * it is the inspected one itself. */
+/* Opens library `index`, reads its symbols, and appends what it needs. A file that cannot be read counts as not found,
+ * unless it is the inspected one itself. */
 static hrx_status library_read(struct inspection *inspection, unsigned index, const char **program_rpath) {
   struct inspected_library *library = &inspection->libraries[index];
   struct dynamic dynamic = {.needed = NULL};
@@ -187,12 +192,14 @@ static hrx_status imports_collect(struct inspection *inspection) {
       const struct elf_symbol *symbol = &library->symbols[j];
       if (symbol->section != SHN_UNDEF) continue;
       const struct policy_row *row = policy_find(symbol->name);
-      if (row == NULL && (!policy_looks_hip(symbol->name) || symbol->binding == STB_WEAK || defined_elsewhere(inspection, symbol->name))) continue;
+      if (row == NULL && (!policy_looks_hip(symbol->name) || symbol->binding == STB_WEAK ||
+                          defined_elsewhere(inspection, symbol->name)))
+        continue;
       inspection->imports[inspection->import_count++] =
-        (struct inspected_import){.name = symbol->name,
-                                  .importer = library->name,
-                                  .policy = row != NULL ? row->policy : POLICY_UNKNOWN,
-                                  .group = row != NULL ? row->group : "-"};
+          (struct inspected_import){.name = symbol->name,
+                                    .importer = library->name,
+                                    .policy = row != NULL ? row->policy : POLICY_UNKNOWN,
+                                    .group = row != NULL ? row->group : "-"};
     }
   }
   qsort(inspection->imports, inspection->import_count, sizeof *inspection->imports, import_order);

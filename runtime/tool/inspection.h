@@ -31,7 +31,7 @@ struct inspected_kernel {
 struct inspected_code {
   const char *target;
   size_t size;
-  struct code_object *object;       /* NULL if it is broken: `error` */
+  struct code_object *object; /* NULL if it is broken: `error` */
   char error[512];
   bool chosen;                      /* for the architecture asked for: its instructions were looked at */
   bool checked;                     /* and that worked; else `error` */
@@ -40,16 +40,16 @@ struct inspected_code {
 
 /* A library that the file needs, by itself or through others. */
 struct inspected_library {
-  char *name, *path;      /* path "" if not found */
-  bool stand_in;          /* one that hrx takes the place of: not looked for */
+  char *name, *path; /* path "" if not found */
+  bool stand_in;     /* one that hrx takes the place of: not looked for */
   struct file_map map;
-  struct elf_file file;   /* open while the inspection lives, if it could be */
+  struct elf_file file; /* open while the inspection lives, if it could be */
   struct elf_symbol *symbols;
   size_t symbol_count;
 };
 
 struct inspected_import {
-  const char *name;   /* inside a map */
+  const char *name; /* inside a map */
   const char *importer;
   enum policy policy; /* POLICY_UNKNOWN: in no row */
   const char *group;
@@ -77,9 +77,10 @@ void inspection_finish(struct inspection *inspection);
 hrx_status inspect_codes(struct inspection *inspection);
 hrx_status inspect_imports(struct inspection *inspection);
 
-/* Everything that hrx lacks for the file: broken or missing code, instructions, functions, libraries. `report` (NULL: nothing)
- * is called with a sentence for each. */
-unsigned inspection_lacks(const struct inspection *inspection, void (*report)(const char *sentence, void *context), void *context);
+/* Everything that hrx lacks for the file: broken or missing code, instructions, functions, libraries. `report` (NULL:
+ * nothing) is called with a sentence for each. */
+unsigned inspection_lacks(const struct inspection *inspection, void (*report)(const char *sentence, void *context),
+                          void *context);
 
 /* Name of a kind for people: "program". */
 const char *inspection_kind_name(enum file_kind kind);

@@ -4,13 +4,13 @@
 #include "tool/tool.h"
 
 static const char usage[] =
-  "usage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--] PROGRAM ARGUMENTS...\n"
-  "       hrx doctor [--coverage]\n"
-  "       hrx inspect [--json] [--require] FILE\n"
-  "\n"
-  "run      runs an unmodified HIP program, on a GPU if there is one, else on the software GPU\n"
-  "doctor   says what is found on this machine and what would be used; exits 0 if programs can run\n"
-  "inspect  says what a program, library or code object needs; --require exits 1 if hrx lacks any of it\n";
+    "usage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--] PROGRAM ARGUMENTS...\n"
+    "       hrx doctor [--coverage]\n"
+    "       hrx inspect [--json] [--require] FILE\n"
+    "\n"
+    "run      runs an unmodified HIP program, on a GPU if there is one, else on the software GPU\n"
+    "doctor   says what is found on this machine and what would be used; exits 0 if programs can run\n"
+    "inspect  says what a program, library or code object needs; --require exits 1 if hrx lacks any of it\n";
 
 static const struct {
   const char *name;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct policy_row rows[] = {
-#define HIP_ENTRY(name, node5, node6, node7, policy, group, type, parameters) {#name, {node5, node6, node7}, POLICY_##policy, #group},
+#define HIP_ENTRY(name, node5, node6, node7, policy, group, type, parameters)                                          \
+  {#name, {node5, node6, node7}, POLICY_##policy, #group},
 #define HIP_ALIAS(symbol, name, node) {#symbol, {node, node, node}, POLICY_COUNT, #name},
 #include "interpose/entrypoints.def"
 #undef HIP_ENTRY
@@ -18,7 +19,8 @@ const struct policy_row *policy_rows(size_t *out_count) {
 
 const struct policy_row *policy_find(const char *symbol) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strcmp(rows[i].name, symbol) == 0) return rows[i].policy == POLICY_COUNT ? policy_find(rows[i].group) : &rows[i];
+    if (strcmp(rows[i].name, symbol) == 0)
+      return rows[i].policy == POLICY_COUNT ? policy_find(rows[i].group) : &rows[i];
   return NULL;
 }
 

@@ -23,8 +23,8 @@ const struct policy_row *policy_find(const char *symbol);
 /* "handled", "hint", "refused", "forwarded", "unknown". */
 const char *policy_name(enum policy policy);
 
-/* Whether an undefined symbol of this name that is in no row looks like one of the HIP runtime's ("hipNewThing", but not
- * "hipblasCreate", which is another library's). */
+/* Whether an undefined symbol of this name that is in no row looks like one of the HIP runtime's ("hipNewThing", but
+ * not "hipblasCreate", which is another library's). */
 bool policy_looks_hip(const char *symbol);
 
 #endif

@@ -38,7 +38,8 @@ static void child_ask(const char *path, struct answer *answer) {
   if (get_version == NULL || get_version(&answer->version) != 0) answer->version = 0;
   answer->count_error = get_count != NULL ? get_count(&answer->devices) : -1;
   if (answer->count_error != 0) answer->devices = 0;
-  if (answer->devices > 0 && get_name != NULL && get_name(answer->device, sizeof answer->device, 0) != 0) answer->device[0] = '\0';
+  if (answer->devices > 0 && get_name != NULL && get_name(answer->device, sizeof answer->device, 0) != 0)
+    answer->device[0] = '\0';
   answer->device[sizeof answer->device - 1] = '\0';
 }
 

@@ -17,8 +17,8 @@ struct probe {
   enum probe_outcome outcome;
   char path[PATH_MAX];
   char error[256];
-  int version;      /* hipRuntimeGetVersion, 0 if it says none */
-  int count_error;  /* hipError_t of hipGetDeviceCount */
+  int version;     /* hipRuntimeGetVersion, 0 if it says none */
+  int count_error; /* hipError_t of hipGetDeviceCount */
   int devices;
   char device[128]; /* name of the first one */
 };

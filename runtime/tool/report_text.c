@@ -6,23 +6,28 @@
 static void print_kernel(const struct inspected_code *code, uint32_t index, FILE *out) {
   const struct kernel_code *kernel = &code->object->kernels[index];
   fprintf(out, "  kernel %s\n", kernel->name);
-  fprintf(out, "    wave%" PRIu32 ", %" PRIu32 " VGPRs, %" PRIu32 " SGPRs, %" PRIu32 " bytes of LDS, %" PRIu32 " bytes of scratch%s, %" PRIu64
-               " bytes of code, up to %" PRIu32 " work-items a block\n",
-          kernel->wave_lanes, kernel->vgpr_count, kernel->sgpr_count, kernel->group_segment_bytes, kernel->private_segment_bytes,
-          kernel->dynamic_stack ? " and a dynamic stack" : "", kernel->code_bytes, kernel->max_workgroup);
+  fprintf(out,
+          "    wave%" PRIu32 ", %" PRIu32 " VGPRs, %" PRIu32 " SGPRs, %" PRIu32 " bytes of LDS, %" PRIu32
+          " bytes of scratch%s, %" PRIu64 " bytes of code, up to %" PRIu32 " work-items a block\n",
+          kernel->wave_lanes, kernel->vgpr_count, kernel->sgpr_count, kernel->group_segment_bytes,
+          kernel->private_segment_bytes, kernel->dynamic_stack ? " and a dynamic stack" : "", kernel->code_bytes,
+          kernel->max_workgroup);
   for (uint32_t i = 0; i < kernel->explicit_count; i++) {
     const struct kernel_argument *argument = &kernel->arguments[i];
     static const char *const accesses[] = {"", ", read only", ", write only", ", read and write"};
-    enum argument_access access = argument->actual_access != ARGUMENT_ACCESS_UNKNOWN ? argument->actual_access : argument->access;
-    fprintf(out, "    argument %" PRIu32 ": %s, %" PRIu32 " bytes at %" PRIu32 "%s%s%s\n", i, report_argument_kind(argument->kind),
-            argument->bytes, argument->offset, accesses[access], argument->name[0] != '\0' ? ", " : "", argument->name);
+    enum argument_access access =
+        argument->actual_access != ARGUMENT_ACCESS_UNKNOWN ? argument->actual_access : argument->access;
+    fprintf(out, "    argument %" PRIu32 ": %s, %" PRIu32 " bytes at %" PRIu32 "%s%s%s\n", i,
+            report_argument_kind(argument->kind), argument->bytes, argument->offset, accesses[access],
+            argument->name[0] != '\0' ? ", " : "", argument->name);
   }
   if (kernel->argument_count > kernel->explicit_count)
     fprintf(out, "    and %" PRIu32 " hidden arguments\n", kernel->argument_count - kernel->explicit_count);
   for (unsigned i = 0; code->kernels != NULL && i < code->kernels[index].missing_count; i++) {
     const struct missing_instruction *missing = &code->kernels[index].missing[i];
-    fprintf(out, "    NOT IMPLEMENTED: %s (%08" PRIx32 "%s%.*" PRIx32 "), %u times\n", missing->mnemonic, missing->encoding[0],
-            missing->size > 4 ? " " : "", missing->size > 4 ? 8 : 0, missing->size > 4 ? missing->encoding[1] : 0, missing->uses);
+    fprintf(out, "    NOT IMPLEMENTED: %s (%08" PRIx32 "%s%.*" PRIx32 "), %u times\n", missing->mnemonic,
+            missing->encoding[0], missing->size > 4 ? " " : "", missing->size > 4 ? 8 : 0,
+            missing->size > 4 ? missing->encoding[1] : 0, missing->uses);
   }
 }
 
@@ -32,8 +37,8 @@ static void print_code(const struct inspected_code *code, bool kernels, FILE *ou
     fprintf(out, ": BROKEN: %s\n", code->error);
     return;
   }
-  fprintf(out, ", code object v%u, %" PRIu32 " kernels, %" PRIu32 " variables\n", code->object->version, code->object->kernel_count,
-          code->object->variable_count);
+  fprintf(out, ", code object v%u, %" PRIu32 " kernels, %" PRIu32 " variables\n", code->object->version,
+          code->object->kernel_count, code->object->variable_count);
   if (code->error[0] != '\0') fprintf(out, "  its instructions cannot be checked: %s\n", code->error);
   for (uint32_t i = 0; kernels && i < code->object->kernel_count; i++) print_kernel(code, i, out);
 }
@@ -49,7 +54,10 @@ void report_text(const struct inspection *inspection, FILE *out) {
     print_code(&inspection->codes[i], inspection->codes[i].chosen || !any_chosen, out);
   for (unsigned i = 1; i < inspection->library_count; i++) {
     const struct inspected_library *library = &inspection->libraries[i];
-    fprintf(out, "needs %s: %s\n", library->name, library->stand_in ? "hrx stands in" : library->path[0] != '\0' ? library->path : "NOT FOUND");
+    fprintf(out, "needs %s: %s\n", library->name,
+            library->stand_in          ? "hrx stands in"
+            : library->path[0] != '\0' ? library->path
+                                       : "NOT FOUND");
   }
   for (unsigned i = 0; i < inspection->import_count; i++) {
     const struct inspected_import *import = &inspection->imports[i];

@@ -1,11 +1,11 @@
 /* hrx run: the program's own process, with hrx in front of its HIP runtime.
  *
- * Two ways at once: libhrx_interpose.so is preloaded, and lib/hip with the stand-ins comes first in the library path, so that
- * dlopen, dlsym and RTLD_DEEPBIND users are caught too. What neither reaches:
+ * Two ways at once: libhrx_interpose.so is preloaded, and lib/hip with the stand-ins comes first in the library path,
+ * so that dlopen, dlsym and RTLD_DEEPBIND users are caught too. What neither reaches:
  *   - a statically linked program (said at start);
  *   - a setuid or setgid program: the loader ignores both variables (said at start);
- *   - a program whose own DT_RPATH leads to another libamdhip64: the preload still catches its calls, a dlopen by it may not.
- * A script works: its interpreter inherits the variables. */
+ *   - a program whose own DT_RPATH leads to another libamdhip64: the preload still catches its calls, a dlopen by it
+ * may not. A script works: its interpreter inherits the variables. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,9 @@ struct options {
 };
 
 static int complain(const char *what, const char *which) {
-  fprintf(stderr, "hrx run: %s%s\nusage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--] PROGRAM ARGUMENTS...\n", what, which);
+  fprintf(stderr,
+          "hrx run: %s%s\nusage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--] PROGRAM ARGUMENTS...\n",
+          what, which);
   return EXIT_USAGE;
 }
 
@@ -53,12 +55,17 @@ static int options_read(int count, char **arguments, struct options *out) {
       i++;
       break;
     }
-    if (strcmp(arguments[i], "--stats") == 0) out->statistics = true;
-    else if ((value = option_value("--gpu", count, arguments, &i)) != NULL) out->gpu = value;
-    else if ((value = option_value("--arch", count, arguments, &i)) != NULL) out->arch = value;
-    else return complain("unknown option, or one without its value: ", arguments[i]);
+    if (strcmp(arguments[i], "--stats") == 0)
+      out->statistics = true;
+    else if ((value = option_value("--gpu", count, arguments, &i)) != NULL)
+      out->gpu = value;
+    else if ((value = option_value("--arch", count, arguments, &i)) != NULL)
+      out->arch = value;
+    else
+      return complain("unknown option, or one without its value: ", arguments[i]);
   }
-  if (out->gpu != NULL && strcmp(out->gpu, "auto") != 0 && strcmp(out->gpu, "hip") != 0 && strcmp(out->gpu, "soft") != 0)
+  if (out->gpu != NULL && strcmp(out->gpu, "auto") != 0 && strcmp(out->gpu, "hip") != 0 &&
+      strcmp(out->gpu, "soft") != 0)
     return complain("--gpu is auto, hip or soft, not ", out->gpu);
   if (i == count) return complain("no program is named", "");
   out->program = arguments + i;
@@ -137,13 +144,16 @@ static void program_warn(const char *name) {
   int file = path[0] != '\0' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   if (file < 0) return;
   if (fstat(file, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != status.st_uid)
-    fprintf(stderr, "hrx run: %s is setuid or setgid: the loader ignores LD_PRELOAD, its HIP calls are not caught\n", path);
-  if (pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-      header.e_phentsize == sizeof(Elf64_Phdr)) {
+    fprintf(stderr, "hrx run: %s is setuid or setgid: the loader ignores LD_PRELOAD, its HIP calls are not caught\n",
+            path);
+  if (pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+      memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof(Elf64_Phdr)) {
     bool interpreter = false;
     for (unsigned i = 0; i < header.e_phnum; i++) {
       Elf64_Phdr segment;
-      if (pread(file, &segment, sizeof segment, (off_t)(header.e_phoff + i * sizeof segment)) != (ssize_t)sizeof segment) break;
+      if (pread(file, &segment, sizeof segment, (off_t)(header.e_phoff + i * sizeof segment)) !=
+          (ssize_t)sizeof segment)
+        break;
       interpreter |= segment.p_type == PT_INTERP;
     }
     if (!interpreter) fprintf(stderr, "hrx run: %s is statically linked: its HIP calls are not caught\n", path);
@@ -169,8 +179,8 @@ int tool_run(int count, char **arguments) {
   if (status != 0) return status;
 
   dl_iterate_phdr(sanitizer_find, sanitizer);
-  bool good = environment_prepend("LD_PRELOAD", place.preload) && environment_prepend("LD_LIBRARY_PATH", place.stand_ins) &&
-              setenv("HRX_GPU", options.gpu, 1) == 0;
+  bool good = environment_prepend("LD_PRELOAD", place.preload) &&
+              environment_prepend("LD_LIBRARY_PATH", place.stand_ins) && setenv("HRX_GPU", options.gpu, 1) == 0;
   if (good && sanitizer[0] != '\0') good = environment_prepend("LD_PRELOAD", sanitizer);
   if (good && options.arch != NULL) good = setenv("HRX_SOFT_ARCH", options.arch, 1) == 0;
   if (good && options.statistics) good = setenv("HRX_STATS", "1", 1) == 0;

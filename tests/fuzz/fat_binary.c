@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fat_binary_pick(&binary, "gfx90a:sramecc+:xnack-");
   for (unsigned i = 0; i < binary.count; i++) {
     struct code_object *object = NULL;
-    if (code_object_open(binary.entries[i].bytes, binary.entries[i].size, &object) == HRX_OK) code_object_release(object);
+    if (code_object_open(binary.entries[i].bytes, binary.entries[i].size, &object) == HRX_OK)
+      code_object_release(object);
   }
   fat_binary_finish(&binary);
   return 0;

@@ -95,7 +95,8 @@ START_TEST(loading_fills_variables_and_relocates_pointers) {
 END_TEST
 
 /* Rewrites the one relocation of the fixture and loads it. */
-static hrx_status load_with(const struct fixture *file, uint64_t info, uint64_t addend, uint64_t place, uint64_t *out_pointer) {
+static hrx_status load_with(const struct fixture *file, uint64_t info, uint64_t addend, uint64_t place,
+                            uint64_t *out_pointer) {
   struct elf_file elf;
   struct elf_section section;
   ck_assert_int_eq(elf_file_open(file->bytes, file->size, &elf), HRX_OK);
@@ -133,7 +134,8 @@ START_TEST(relocations_by_symbol_and_their_limits) {
 
   ck_assert_int_eq(load_with(&file, (uint64_t)index << 32 | 3, 4, 0, &value), HRX_OK); /* ABS64 */
   ck_assert_uint_eq(value, 0x100000 + table + 4);
-  ck_assert_int_eq(load_with(&file, (uint64_t)index << 32 | 1, 0, 0, &value), HRX_OK); /* ABS32_LO: the upper half stays */
+  ck_assert_int_eq(load_with(&file, (uint64_t)index << 32 | 1, 0, 0, &value),
+                   HRX_OK); /* ABS32_LO: the upper half stays */
   ck_assert_uint_eq(value & 0xffffffff, 0x100000 + table);
   ck_assert_int_eq(load_with(&file, (uint64_t)count << 32 | 3, 0, 0, &value), HRX_INVALID); /* no such symbol */
   ck_assert_int_eq(hrx_last_reason(), HRX_REASON_IMAGE);

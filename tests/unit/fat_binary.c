@@ -17,8 +17,10 @@ static struct fixture compress_bundle(const struct fixture *plain, unsigned vers
   size_t bound = compressBound(plain->size) + ZSTD_compressBound(plain->size);
   struct fixture out = {.bytes = calloc(1, header + bound)};
   uLongf packed = bound;
-  if (method == ZLIB) ck_assert_int_eq(compress2(out.bytes + header, &packed, plain->bytes, plain->size, 6), Z_OK);
-  else packed = ZSTD_compress(out.bytes + header, bound, plain->bytes, plain->size, 3);
+  if (method == ZLIB)
+    ck_assert_int_eq(compress2(out.bytes + header, &packed, plain->bytes, plain->size, 6), Z_OK);
+  else
+    packed = ZSTD_compress(out.bytes + header, bound, plain->bytes, plain->size, 3);
   out.size = header + packed;
   memcpy(out.bytes, "CCOB", 4);
   out.bytes[4] = (uint8_t)version;
@@ -161,7 +163,8 @@ static const char *picked(const char *const *targets, unsigned count, const char
 }
 
 START_TEST(picking_a_target) {
-  static const char *const mixed[] = {"", "gfx10-3-generic", "gfx90a", "gfx90a:xnack-", "gfx90a:sramecc+:xnack+", "gfx1030"};
+  static const char *const mixed[] = {"",       "gfx10-3-generic", "gfx90a", "gfx90a:xnack-", "gfx90a:sramecc+:xnack+",
+                                      "gfx1030"};
   ck_assert_str_eq(picked(mixed, 6, "gfx1030"), "gfx1030");
   ck_assert_str_eq(picked(mixed, 6, "gfx1031"), "gfx10-3-generic");
   ck_assert_str_eq(picked(mixed, 6, "gfx103"), "none"); /* a prefix is another processor */

@@ -32,8 +32,13 @@ static void put_pair(struct pack *pack, const char *key, uint32_t value) {
 
 /* One kernel with two arguments; `skip` leaves one key out; `wave` is its wavefront size. */
 static void build(struct pack *pack, const char *skip, uint32_t wave, uint32_t second_offset, const char *first_kind) {
-  static const char *const keys[] = {".kernarg_segment_size",  ".kernarg_segment_align", ".group_segment_fixed_size",
-                                     ".private_segment_fixed_size", ".max_flat_workgroup_size", ".sgpr_count", ".vgpr_count"};
+  static const char *const keys[] = {".kernarg_segment_size",
+                                     ".kernarg_segment_align",
+                                     ".group_segment_fixed_size",
+                                     ".private_segment_fixed_size",
+                                     ".max_flat_workgroup_size",
+                                     ".sgpr_count",
+                                     ".vgpr_count"};
   static const uint32_t values[] = {16, 8, 512, 32, 256, 10, 20};
   pack->size = 0;
   put_map(pack, 2);
@@ -156,8 +161,10 @@ START_TEST(damaged_bytes_never_crash) {
       uint8_t old = pack.bytes[at];
       pack.bytes[at] = (uint8_t)value;
       hrx_status status = read_it(&pack, &metadata);
-      if (status == HRX_OK) metadata_release_kernels(metadata.kernels, metadata.kernel_count);
-      else ck_assert_int_eq(status, HRX_INVALID);
+      if (status == HRX_OK)
+        metadata_release_kernels(metadata.kernels, metadata.kernel_count);
+      else
+        ck_assert_int_eq(status, HRX_INVALID);
       pack.bytes[at] = old;
     }
 }

@@ -17,7 +17,8 @@ static bool is_own(const char *path) {
 }
 
 bool hip_library_find(char *out_path, size_t capacity) {
-  static const char *const folders[] = {"/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"};
+  static const char *const folders[] = {"/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib",
+                                        "/usr/lib"};
   static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
   const char *configured = config_get()->hip_library;
   if (configured != NULL) {

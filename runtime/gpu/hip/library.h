@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes the absolute path of the real libamdhip64: HRX_HIP_LIBRARY if set, else the newest under /opt/rocm, then under the
- * system's library folders. hrx's own stand-ins are not taken. Only looks at the file system; nothing is opened. False if there
- * is none (then `out_path` is ""), or if HRX_HIP_LIBRARY names no readable file (then it is that name). Any thread. */
+/* Writes the absolute path of the real libamdhip64: HRX_HIP_LIBRARY if set, else the newest under /opt/rocm, then under
+ * the system's library folders. hrx's own stand-ins are not taken. Only looks at the file system; nothing is opened.
+ * False if there is none (then `out_path` is ""), or if HRX_HIP_LIBRARY names no readable file (then it is that name).
+ * Any thread. */
 bool hip_library_find(char *out_path, size_t capacity);
 
 #endif
