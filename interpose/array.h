@@ -10,6 +10,9 @@
 
 enum { ARRAY_PITCH_ALIGNMENT = 256 };
 
+/* In allocation.flags of an array's memory: it belongs to the array, not to the program. No HIP flag has this bit. */
+#define ARRAY_MEMORY_FLAG 0x1000000u
+
 /* Whether `array` is one that a program created and has not freed. */
 bool array_live(const hipArray *array);
 
@@ -17,5 +20,8 @@ bool array_live(const hipArray *array);
 size_t array_element_bytes(const hipArray *array);
 size_t array_pitch(const hipArray *array);
 size_t array_slice_pitch(const hipArray *array);
+
+/* The channels that a driver format stands for. False for a format or count that HIP does not have. */
+bool array_descriptor(hipArray_Format format, unsigned channels, hipChannelFormatDesc *out_desc);
 
 #endif

@@ -73,7 +73,7 @@ static hipError_t copy_sides(const struct copy_operation *operation, struct side
   return error;
 }
 
-hipError_t copy_check(const struct copy_operation *operation) {
+hipError_t copy_operation_check(const struct copy_operation *operation) {
   struct side destination, source;
   if (copy_empty(&operation->copy)) return hipSuccess;
   return copy_sides(operation, &destination, &source);
@@ -172,7 +172,7 @@ hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation 
 }
 
 hipError_t copy_issue(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion) {
-  hipError_t error = copy_check(operation);
+  hipError_t error = copy_operation_check(operation);
   if (error != hipSuccess) return error;
   if (capture_active(stream) && completion == COMPLETE_LATER) return capture_copy(stream, operation);
   if (completion == COMPLETE_CALL) error = capture_refuses(stream->device, stream);
@@ -190,7 +190,7 @@ static hipError_t fill_side(const struct task_fill *fill, struct side *out_side)
   return error;
 }
 
-hipError_t fill_check(const struct task_fill *fill) {
+hipError_t fill_operation_check(const struct task_fill *fill) {
   struct side side;
   return fill_empty(fill) ? hipSuccess : fill_side(fill, &side);
 }
@@ -211,7 +211,7 @@ hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill
 }
 
 hipError_t fill_issue(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion) {
-  hipError_t error = fill_check(fill);
+  hipError_t error = fill_operation_check(fill);
   if (error != hipSuccess) return error;
   if (capture_active(stream) && completion == COMPLETE_LATER) return capture_fill(stream, fill);
   if (completion == COMPLETE_CALL) error = capture_refuses(stream->device, stream);

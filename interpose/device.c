@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interpose/array.h"
 #include "interpose/capture.h"
 #include "interpose/entry.h"
 #include "interpose/properties.h"
@@ -174,6 +175,7 @@ struct reset {
 static void reset_visit(const struct allocation *allocation, void *context) {
   struct reset *reset = context;
   if (allocation->device != reset->device || (allocation->kind != MEMORY_DEVICE && allocation->kind != MEMORY_MANAGED)) return;
+  if (allocation->kind == MEMORY_DEVICE && (allocation->flags & ARRAY_MEMORY_FLAG) != 0) return; /* hipFreeArray's */
   if (reset->count < reset->capacity) reset->found[reset->count] = (struct allocation *)(uintptr_t)allocation;
   reset->count++;
 }

@@ -25,12 +25,12 @@ enum completion {
 
 /* Validates pointers and kind: both sides must be memory of hrx or, where the kind allows, host memory. An empty copy is valid
  * whatever its pointers. */
-hipError_t copy_check(const struct copy_operation *operation);
+hipError_t copy_operation_check(const struct copy_operation *operation);
 
 /* Runs a checked copy behind the stream's order. */
 hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion);
 
-/* copy_check, then into the stream's capture or copy_submit. */
+/* copy_operation_check, then into the stream's capture or copy_submit. */
 hipError_t copy_issue(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion);
 
 /* The copy that hipMemcpy3D's structure describes. Errors: hipErrorInvalidValue for dead arrays and sizes that overflow. */
@@ -42,7 +42,7 @@ hipError_t symbol_copy(struct hip_device *device, const void *symbol, size_t off
                        bool to_symbol, void *other, struct copy_operation *out_operation);
 
 /* The destination must be memory of hrx. An empty fill is valid. */
-hipError_t fill_check(const struct task_fill *fill);
+hipError_t fill_operation_check(const struct task_fill *fill);
 hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);
 hipError_t fill_issue(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);
 

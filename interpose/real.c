@@ -5,13 +5,11 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/config.h"
 #include "base/log.h"
+#include "gpu/hip/library.h"
 #include "interpose/entry.h"
 #include "interpose/entrypoints.h"
 #include "interpose/state.h"
@@ -21,39 +19,10 @@ static bool used;
 
 bool real_library_used(void) { return used; }
 
-/* A file of hrx under the real library's name: links and copies of libhrx_interpose.so need libhrx.so beside them. */
-static bool is_ours(const char *path) {
-  char real[PATH_MAX];
-  if (realpath(path, real) == NULL) return true;
-  const char *name = strrchr(real, '/');
-  return name == NULL || strncmp(name + 1, "libhrx", 6) == 0;
-}
-
-bool real_library_path(char *out_path, size_t capacity) {
-  static const char *const folders[] = {"/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"};
-  static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
-  const char *asked = config_get()->hip_library;
-  if (asked != NULL) {
-    if (strlen(asked) >= capacity || access(asked, R_OK) != 0 || is_ours(asked)) return false;
-    memcpy(out_path, asked, strlen(asked) + 1);
-    return true;
-  }
-  for (size_t f = 0; f < sizeof folders / sizeof *folders; f++)
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-      size_t folder = strlen(folders[f]), name = strlen(names[n]);
-      if (folder + 1 + name >= capacity) continue;
-      memcpy(out_path, folders[f], folder);
-      out_path[folder] = '/';
-      memcpy(out_path + folder + 1, names[n], name + 1);
-      if (access(out_path, R_OK) == 0 && !is_ours(out_path)) return true;
-    }
-  return false;
-}
-
 /* RTLD_DEEPBIND: the real library calls some of its own exports by name and must not come back to ours. */
 static void *library_open(void) {
   char path[PATH_MAX];
-  if (!real_library_path(path, sizeof path)) {
+  if (!hip_library_find(path, sizeof path)) {
     log_line(config_get()->gpu == GPU_CHOICE_HIP ? LOG_ERROR : LOG_INFO, "no real HIP library was found");
     return NULL;
   }
