@@ -53,8 +53,6 @@ VECTOR_INLINE float float_div_fixup(float quotient, float d, float n) {
   const uint32_t sign = (bits_of_float(d) ^ bits_of_float(n)) & 0x80000000;
   const bool d_infinite = float_absolute(d) == INFINITY, n_infinite = float_absolute(n) == INFINITY;
   uint32_t magnitude = bits_of_float(quotient) & 0x7fffffff;
-  /* d and n decide about NaN: a quotient that is one overflowed although it was scaled */
-  magnitude = magnitude > 0x7f800000 ? 0x7f800000 : magnitude;
   magnitude = float_exponent(n) - float_exponent(d) < -150 ? 0 : magnitude;
   magnitude = d_infinite | (n == 0) ? 0 : magnitude;
   magnitude = n_infinite | (d == 0) ? 0x7f800000 : magnitude;
@@ -97,9 +95,7 @@ VECTOR_INLINE double double_div_scale(double source, double d, double n) {
  * `anchor`, whose last place is the result's, splits c at that place; what is left decides the rounding together with the
  * product. */
 VECTOR_INLINE double double_div_fmas_scaled(double a, double b, double c) {
-  /* 2^-894 with the sign of c: with any denormal result, last place 2^-946 */
-  const uint64_t sign = bits_of_double(c) & 0x8000000000000000;
-  const double anchor = double_of_bits(sign | (0x3ff0000000000000 - ((uint64_t)894 << 52)));
+  const double anchor = double_of_bits(0x3ff8000000000000 - ((uint64_t)894 << 52)); /* 1.5 * 2^-894: last place 2^-946 */
   const double high = c + anchor, part = high - anchor, low = c - part;
   const double small = (high + double_fma(a, b, low)) - anchor;
   const double plain = double_fma(a, b, c);
@@ -111,7 +107,6 @@ VECTOR_INLINE double double_div_fixup(double quotient, double d, double n) {
   const uint64_t sign = (bits_of_double(d) ^ bits_of_double(n)) & 0x8000000000000000;
   const bool d_infinite = double_absolute(d) == INFINITY, n_infinite = double_absolute(n) == INFINITY;
   uint64_t magnitude = bits_of_double(quotient) & 0x7fffffffffffffff;
-  magnitude = magnitude > 0x7ff0000000000000 ? 0x7ff0000000000000 : magnitude;
   magnitude = double_exponent(n) - double_exponent(d) < -1075 ? 0 : magnitude;
   magnitude = d_infinite | (n == 0) ? 0 : magnitude;
   magnitude = n_infinite | (d == 0) ? 0x7ff0000000000000 : magnitude;
