@@ -17,10 +17,12 @@ enum {
   IDLE_CONTEXTS = 64,       /* of each class that are kept */
   GROUPS_BETWEEN_LOOKS = 16, /* workgroups that finish before the clock is read again */
   REPORT_WAVES = 16,
+  HELPED_OFTEN = 8,
   SPINS = 4000              /* pauses before an idle worker sleeps: some tens of microseconds */
 };
 
 static const uint64_t TURN_NS = 1000000; /* a dispatch gives way to others after this */
+static const uint64_t DROWSY_NS = 1000000, DROWSY_FOR_NS = 50000000;
 static const uint64_t RESIDENT_SCRATCH = UINT64_C(1) << 30;
 
 struct soft_scheduler {
@@ -40,6 +42,10 @@ struct soft_scheduler {
   /* sleeping: a worker that finds nothing to do waits for the epoch to move */
   _Atomic uint32_t epoch, sleepers, spinners;
   _Atomic bool stopping;
+  /* Waking a thread costs more than a short kernel. While those who wait for single workgroups run them themselves (`helped` counts
+   * up), a start wakes nobody as long as one worker is drowsy: it looks by itself every DROWSY_NS. */
+  _Atomic uint32_t helped, drowsy;
+  _Atomic uint64_t helped_ns; /* when that last happened */
 };
 
 static struct soft_scheduler *scheduler_of(struct soft_dispatch *dispatch) {
@@ -202,6 +208,10 @@ static void context_return(struct soft_scheduler *scheduler, struct soft_context
 
 static void wake(struct soft_scheduler *scheduler, uint64_t count) {
   scheduler->epoch++;
+  if (scheduler->drowsy != 0) {
+    if (count == 1 && scheduler->helped >= HELPED_OFTEN) return;
+    futex_wake(&scheduler->drowsy, 1);
+  }
   uint32_t spinning = scheduler->spinners, sleeping = scheduler->sleepers;
   if (sleeping == 0 || count <= spinning) return;
   count -= spinning;
@@ -318,6 +328,14 @@ static void context_work(struct soft_scheduler *scheduler, struct soft_context *
   context_return(scheduler, context);
 }
 
+/* Counts who ran the first workgroup of a dispatch. Hints: nothing depends on their order. */
+static void helped_note(struct soft_scheduler *scheduler, bool by_waiter) {
+  uint32_t before = atomic_load_explicit(&scheduler->helped, memory_order_relaxed);
+  if (by_waiter) atomic_store_explicit(&scheduler->helped_ns, time_now_ns(), memory_order_relaxed);
+  if (!by_waiter || before < 2 * HELPED_OFTEN)
+    atomic_store_explicit(&scheduler->helped, by_waiter ? before + 1 : before / 2, memory_order_relaxed);
+}
+
 /* One turn with any dispatch, or with `only`. False if there was nothing to do. */
 static bool turn(struct soft_scheduler *scheduler, struct soft_dispatch *only, uint64_t until_ns) {
   struct soft_context *context = NULL;
@@ -333,9 +351,37 @@ static bool turn(struct soft_scheduler *scheduler, struct soft_dispatch *only, u
     return true;
   }
   if (context == NULL) return false;
-  if (number != UINT64_MAX) context_begin(context, number);
+  if (number != UINT64_MAX) {
+    if (number == 0) helped_note(scheduler, only != NULL);
+    context_begin(context, number);
+  }
   context_work(scheduler, context, until_ns, only != NULL);
   return true;
+}
+
+static bool drowsy_now(struct soft_scheduler *scheduler) {
+  return scheduler->helped >= HELPED_OFTEN && time_now_ns() - scheduler->helped_ns < DROWSY_FOR_NS;
+}
+
+/* Waits for work. `epoch` was read before the caller looked for some. */
+static void rest(struct soft_scheduler *scheduler, uint32_t epoch, bool alone) {
+  uint32_t nobody = 0;
+  if (scheduler->helped < HELPED_OFTEN && !alone) {
+    /* who waits for the next launch finds a worker awake */
+    scheduler->spinners++;
+    for (unsigned i = 0; i < SPINS && scheduler->epoch == epoch; i++) _mm_pause();
+    scheduler->spinners--;
+  }
+  if (scheduler->epoch != epoch && scheduler->helped < HELPED_OFTEN) return;
+  if (drowsy_now(scheduler) && atomic_compare_exchange_strong(&scheduler->drowsy, &nobody, 1)) {
+    /* Who started work after seeing this worker drowsy did so before drowsy is 0 again, so the look that follows finds it. */
+    futex_wait(&scheduler->drowsy, 1, time_now_ns() + DROWSY_NS);
+    scheduler->drowsy = 0;
+    return;
+  }
+  scheduler->sleepers++;
+  futex_wait(&scheduler->epoch, epoch, UINT64_MAX);
+  scheduler->sleepers--;
 }
 
 static void *worker(void *argument) {
@@ -345,14 +391,7 @@ static void *worker(void *argument) {
   while (!scheduler->stopping) {
     uint32_t epoch = scheduler->epoch;
     if (crowded(scheduler) && turn(scheduler, NULL, time_now_ns() + TURN_NS)) continue;
-    /* who waits for the next launch of a short kernel finds a worker awake */
-    scheduler->spinners++;
-    for (unsigned i = 0; i < SPINS && !alone && scheduler->epoch == epoch; i++) _mm_pause();
-    scheduler->spinners--;
-    if (scheduler->epoch != epoch) continue;
-    scheduler->sleepers++;
-    futex_wait(&scheduler->epoch, epoch, UINT64_MAX);
-    scheduler->sleepers--;
+    rest(scheduler, epoch, alone);
   }
   return NULL;
 }
