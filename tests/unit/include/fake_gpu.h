@@ -21,6 +21,7 @@ struct fake_dispatch {
   enum fake_mode mode;
   void (*call)(void *context);
   void *context;
+  void *owned; /* freed with it */
   hrx_status outcome;
   gpu_done done;
   void *done_context;
@@ -68,6 +69,7 @@ static bool fake_help(struct gpu_dispatch *base, uint64_t slice_ns) {
 
 static void fake_release(struct gpu_dispatch *base) {
   atomic_fetch_add(&fake_released, 1);
+  free(((struct fake_dispatch *)base)->owned);
   free(base);
 }
 
