@@ -6,10 +6,10 @@ enum { ROW_WORK = 32, PATTERN_BYTES = 4096 };
 
 static uint64_t volume(size_t width, size_t height, size_t depth) { return (uint64_t)width * height * depth; }
 
-uint64_t fill_bytes(const struct task_fill *fill) { return volume(fill->width, fill->height, fill->depth); }
-uint64_t copy_bytes(const struct task_copy *copy) { return volume(copy->width, copy->height, copy->depth); }
-uint64_t fill_work(const struct task_fill *fill) { return volume(fill->width + ROW_WORK, fill->height, fill->depth); }
-uint64_t copy_work(const struct task_copy *copy) { return volume(copy->width + ROW_WORK, copy->height, copy->depth); }
+uint64_t task_fill_bytes(const struct task_fill *fill) { return volume(fill->width, fill->height, fill->depth); }
+uint64_t task_copy_bytes(const struct task_copy *copy) { return volume(copy->width, copy->height, copy->depth); }
+uint64_t task_fill_work(const struct task_fill *fill) { return volume(fill->width + ROW_WORK, fill->height, fill->depth); }
+uint64_t task_copy_work(const struct task_copy *copy) { return volume(copy->width + ROW_WORK, copy->height, copy->depth); }
 
 static hrx_status size_check(const char *what, size_t width, size_t height, size_t depth) {
   uint64_t rows, bytes;
@@ -20,7 +20,7 @@ static hrx_status size_check(const char *what, size_t width, size_t height, size
   return HRX_OK;
 }
 
-hrx_status fill_check(const struct task_fill *fill) {
+hrx_status task_fill_check(const struct task_fill *fill) {
   unsigned element = fill->element_bytes;
   if (element != 1 && element != 2 && element != 4)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "a fill of %u-byte elements: 1, 2 and 4 are possible",
@@ -29,14 +29,14 @@ hrx_status fill_check(const struct task_fill *fill) {
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "a fill of %zu bytes is no multiple of its %u-byte elements",
                            fill->width, element);
   hrx_status status = size_check("fill", fill->width, fill->height, fill->depth);
-  if (status == HRX_OK && fill->destination == NULL && fill_bytes(fill) != 0)
+  if (status == HRX_OK && fill->destination == NULL && task_fill_bytes(fill) != 0)
     status = hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "a fill of NULL");
   return status;
 }
 
-hrx_status copy_check(const struct task_copy *copy) {
+hrx_status task_copy_check(const struct task_copy *copy) {
   hrx_status status = size_check("copy", copy->width, copy->height, copy->depth);
-  if (status == HRX_OK && (copy->destination == NULL || copy->source == NULL) && copy_bytes(copy) != 0)
+  if (status == HRX_OK && (copy->destination == NULL || copy->source == NULL) && task_copy_bytes(copy) != 0)
     status = hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "a copy from %p to %p", copy->source, copy->destination);
   return status;
 }
@@ -54,7 +54,7 @@ static void row_fill(unsigned char *row, size_t width, uint32_t pattern, unsigne
   for (size_t at = ready; at < width; at += ready) memcpy(row + at, row, width - at < ready ? width - at : ready);
 }
 
-void fill_run(const struct task_fill *fill) {
+void task_fill_run(const struct task_fill *fill) {
   struct task_fill now = *fill;
   if (now.pitch == now.width && now.height > 1) { /* rows without gaps are one row */
     if (now.slice_pitch == now.width * now.height || now.depth == 1) {
@@ -71,7 +71,7 @@ void fill_run(const struct task_fill *fill) {
                now.element_bytes);
 }
 
-void copy_run(const struct task_copy *copy) {
+void task_copy_run(const struct task_copy *copy) {
   struct task_copy now = *copy;
   if (now.height > 1 && now.destination_pitch == now.width && now.source_pitch == now.width) {
     now.width *= now.height;

@@ -153,8 +153,8 @@ static hrx_status task_check(const struct task *task) {
                              task->label != NULL ? task->label : "task", i, access->bytes, access->offset,
                              access->allocation->bytes);
   }
-  if (task->kind == TASK_FILL) return fill_check(&task->fill);
-  if (task->kind == TASK_COPY) return copy_check(&task->copy);
+  if (task->kind == TASK_FILL) return task_fill_check(&task->fill);
+  if (task->kind == TASK_COPY) return task_copy_check(&task->copy);
   return HRX_OK;
 }
 

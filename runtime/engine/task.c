@@ -79,8 +79,8 @@ static void run_append(struct aftermath *aftermath, struct slot *slot) {
 }
 
 static bool small(const struct task *task) {
-  if (task->kind == TASK_COPY) return copy_work(&task->copy) <= INLINE_WORK;
-  if (task->kind == TASK_FILL) return fill_work(&task->fill) <= INLINE_WORK;
+  if (task->kind == TASK_COPY) return task_copy_work(&task->copy) <= INLINE_WORK;
+  if (task->kind == TASK_FILL) return task_fill_work(&task->fill) <= INLINE_WORK;
   return task->kind != TASK_HOST;
 }
 
@@ -109,8 +109,8 @@ void task_ready_locked(struct slot *slot, struct aftermath *aftermath) {
 static void statistics_locked(struct engine *engine, const struct slot *slot) {
   if (slot->skip) count_locked(&engine->statistics.skipped, 1);
   else if (slot->cause != NULL) count_locked(&engine->statistics.failed, 1);
-  else if (slot->task.kind == TASK_COPY) count_locked(&engine->statistics.copied_bytes, copy_bytes(&slot->task.copy));
-  else if (slot->task.kind == TASK_FILL) count_locked(&engine->statistics.filled_bytes, fill_bytes(&slot->task.fill));
+  else if (slot->task.kind == TASK_COPY) count_locked(&engine->statistics.copied_bytes, task_copy_bytes(&slot->task.copy));
+  else if (slot->task.kind == TASK_FILL) count_locked(&engine->statistics.filled_bytes, task_fill_bytes(&slot->task.fill));
   if (!slot->skip && slot->task.kind == TASK_DISPATCH) count_locked(&engine->statistics.dispatches, 1);
 }
 
@@ -240,8 +240,8 @@ void task_run(struct slot *slot) {
     task_unpin(slot);
     return;
   }
-  if (task->kind == TASK_COPY) copy_run(&task->copy);
-  if (task->kind == TASK_FILL) fill_run(&task->fill);
+  if (task->kind == TASK_COPY) task_copy_run(&task->copy);
+  if (task->kind == TASK_FILL) task_fill_run(&task->fill);
   if (task->kind == TASK_HOST) host_run(slot);
   stamp(task->out_finished_ns);
   task_finish(slot);
