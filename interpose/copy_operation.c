@@ -164,7 +164,9 @@ hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation 
     status = staged_submit(stream, &task, &staged);
   if (status == HRX_OK && !staged) {
     struct point point;
-    if (source.allocation == NULL || destination.allocation == NULL) completion = COMPLETE_CALL;
+    bool pageable = source.allocation == NULL || destination.allocation == NULL;
+    if (pageable && completion == COMPLETE_LATER) completion = COMPLETE_CALL;
+    task.opaque = task.opaque || (pageable && completion == COMPLETE_GRAPH);
     status = hip_stream_submit(stream, &task, &point);
   }
   if (status != HRX_OK) return error_of(status);

@@ -20,7 +20,8 @@ struct copy_operation {
 /* How long the call that issues a copy or fill must wait. */
 enum completion {
   COMPLETE_LATER,  /* ...Async: returns once queued (a pageable source is staged first) */
-  COMPLETE_CALL    /* returns once the operation is over */
+  COMPLETE_CALL,   /* returns once the operation is over */
+  COMPLETE_GRAPH   /* inside a graph launch: host memory is read and written when the node runs, so never staged */
 };
 
 /* Validates pointers and kind: both sides must be memory of hrx or, where the kind allows, host memory. An empty copy is valid
