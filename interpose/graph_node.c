@@ -74,7 +74,7 @@ hipError_t node_set_kernel(struct hipGraphNode *node, const hipKernelNodeParams 
 }
 
 hipError_t node_set_copy(struct hipGraphNode *node, const struct copy_operation *operation) {
-  hipError_t error = copy_check(operation);
+  hipError_t error = copy_operation_check(operation);
   if (error != hipSuccess) return error;
   node->copy.operation = *operation;
   memset(&node->copy.parameters, 0, sizeof node->copy.parameters);
@@ -100,7 +100,7 @@ hipError_t node_set_memset(struct hipGraphNode *node, const hipMemsetParams *par
                            .element_bytes = element};
   if (__builtin_mul_overflow(parameters->width, (size_t)element, &fill.width)) return hipErrorInvalidValue;
   if (fill.width == 0 || fill.height == 0 || fill.destination == NULL) return hipErrorInvalidValue;
-  hipError_t error = fill_check(&fill);
+  hipError_t error = fill_operation_check(&fill);
   if (error != hipSuccess) return error;
   node->fill.fill = fill;
   node->fill.parameters = *parameters;

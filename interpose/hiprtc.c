@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "gpu/hip/library.h"
 #include "interpose/entry.h"
-#include "interpose/real.h"
 
 /* name, parameters, arguments: every function that returns a hiprtcResult and is forwarded */
 #define HIPRTC_FUNCTIONS(X)                                                                                            \
@@ -44,7 +44,7 @@ static void *library_open(void) {
   char path[PATH_MAX];
   static const char *const separate[] = {"/opt/rocm/lib/libhiprtc.so"};
   void *library = NULL;
-  if (real_library_path(path, sizeof path)) library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (hip_library_find(path, sizeof path)) library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (library != NULL && dlsym(library, "hiprtcCompileProgram") != NULL) return library;
   for (size_t i = 0; i < sizeof separate / sizeof *separate; i++) {
     library = dlopen(separate[i], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
