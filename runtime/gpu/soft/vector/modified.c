@@ -117,9 +117,13 @@ static operation_handler handler_for(const struct binding *row, const struct vec
   const unsigned count = source_count(form);
   unsigned scalars = 0; /* bit i: source i is one */
   if (out->flags & OPERATION_MODIFIED) return row->modified;
-  for (unsigned i = 0; i < count; i++) scalars |= (unsigned)(out->kind[i] != SOURCE_VECTOR) << i;
+  for (unsigned i = 0; i < count; i++) {
+    if (out->kind[i] == SOURCE_SPECIAL) return row->handler;
+    scalars |= (unsigned)(out->kind[i] != SOURCE_VECTOR) << i;
+  }
+  if (form->mixed != NULL) return form->mixed[scalars];
   if (scalars == 0 && form->vectors != NULL) return form->vectors;
-  if (scalars == 1 && form->scalar != NULL && out->kind[0] != SOURCE_SPECIAL) return form->scalar;
+  if (scalars == 1 && form->scalar != NULL) return form->scalar;
   return row->handler;
 }
 

@@ -11,7 +11,8 @@
  * kind, opcode, types of d, a, b, c (lane.h), then statements that set d from a, b, c. They may also use `lane`, `carry_in`
  * (0 or 1), `carry_out` (set it), and `side` (mode bits, clamp, the operation). From it come
  * NAME_lanes (the loop), NAME_compute (the same, callable, for modified.c), NAME_any (a handler for any kinds of sources) and
- * for HOT kinds NAME_vectors (all sources are VGPRs) and, with one or two sources, NAME_scalar (the first one is scalar).
+ * for HOT kinds NAME_vectors (all sources are VGPRs) and, with one or two sources, NAME_scalar (the first one is scalar), with
+ * three NAME_mixed_MASK (those in the mask are scalar).
  * HOT costs compile time and code: for what kernels do all day.
  *
  * Kinds: PLAIN1..3, HOT1..3 by the number of sources; ACCUMULATE3, HOTACCUMULATE3: c is the destination's old value
@@ -51,6 +52,7 @@ enum vector_flags {
 struct vector_form {
   vector_compute compute;
   operation_handler vectors, scalar; /* NULL if not HOT */
+  const operation_handler *mixed;    /* HOT with three sources: by a mask of those that are scalar; else NULL */
   uint8_t types[4];                  /* enum vector_type of d, a, b, c */
   uint8_t flags;
 };
@@ -132,15 +134,24 @@ VECTOR_INLINE const uint32_t *vector_source(struct wave *wave, const struct oper
   return room;
 }
 
-/* The first source, a register or constant, in every lane of `room`. */
-VECTOR_INLINE void vector_broadcast(struct wave *wave, const struct operation *operation, unsigned type, uint32_t *room) {
+/* A source that is a register or constant, in every lane of `room`. */
+VECTOR_INLINE void vector_broadcast(struct wave *wave, const struct operation *operation, unsigned slot, unsigned type,
+                                    uint32_t *room) {
   if (vector_is_64(type)) {
-    const uint64_t value = vector_scalar64(wave, operation, 0);
+    const uint64_t value = vector_scalar64(wave, operation, slot);
     VECTOR_LOOP(i) write_u64(room, i, value);
   } else {
-    const uint32_t value = vector_scalar(wave, operation, 0);
+    const uint32_t value = vector_scalar(wave, operation, slot);
     VECTOR_LOOP(i) room[i] = value;
   }
+}
+
+/* A source whose kind is known when this is inlined: no memory is touched for a scalar one. */
+VECTOR_INLINE const uint32_t *vector_of_kind(struct wave *wave, const struct operation *operation, unsigned slot, bool scalar,
+                                             unsigned type, uint32_t *room) {
+  if (!scalar) return wave_word(wave, operation->source[slot]);
+  vector_broadcast(wave, operation, slot, type, room);
+  return room;
 }
 
 /* Computes and stores. Everything but the wave is a constant once this is inlined. */
@@ -226,13 +237,13 @@ VECTOR_INLINE const struct operation *vector_any(struct wave *wave, const struct
   VECTOR_HANDLER name##_any(VECTOR_ARGUMENTS) {                                                              \
     return vector_any(wave, operation, loop, VECTOR_##dt, VECTOR_##at, VECTOR_##bt, VECTOR_##ct, flags);     \
   }
-#define VECTOR_FORM_(name, hot, first, dt, at, bt, ct, flag_bits)                                            \
+#define VECTOR_FORM_(name, hot, first, mixed, dt, at, bt, ct, flag_bits)                                     \
   static const struct vector_form name##_form = {                                                            \
-    name##_compute, hot, first, {VECTOR_##dt, VECTOR_##at, VECTOR_##bt, VECTOR_##ct}, flag_bits};
+    name##_compute, hot, first, mixed, {VECTOR_##dt, VECTOR_##at, VECTOR_##bt, VECTOR_##ct}, flag_bits};
 
 #define VECTOR_PLAIN_(name, dt, at, bt, ct, flags)                                                           \
   VECTOR_ANY_(name, name##_compute, dt, at, bt, ct, flags)                                                   \
-  VECTOR_FORM_(name, NULL, NULL, dt, at, bt, ct, flags)
+  VECTOR_FORM_(name, NULL, NULL, NULL, dt, at, bt, ct, flags)
 
 #define VECTOR_HOT_VECTORS_(name, dt, flags, a, b, c)                                                        \
   VECTOR_HANDLER name##_vectors(VECTOR_ARGUMENTS) {                                                          \
@@ -241,7 +252,7 @@ VECTOR_INLINE const struct operation *vector_any(struct wave *wave, const struct
 #define VECTOR_HOT_SCALAR_(name, dt, at, flags, b)                                                           \
   VECTOR_HANDLER name##_scalar(VECTOR_ARGUMENTS) {                                                           \
     alignas(64) uint32_t room[2 * SOFT_LANES];                                                               \
-    vector_broadcast(wave, operation, VECTOR_##at, room);                                                    \
+    vector_broadcast(wave, operation, 0, VECTOR_##at, room);                                                   \
     return vector_finish(wave, operation, name##_lanes, VECTOR_##dt, flags, room, b, NULL);                  \
   }
 
@@ -249,12 +260,29 @@ VECTOR_INLINE const struct operation *vector_any(struct wave *wave, const struct
   VECTOR_HOT_VECTORS_(name, dt, flags, VECTOR_REGISTER(0), b, NULL)                                          \
   VECTOR_HOT_SCALAR_(name, dt, at, flags, b)                                                                 \
   VECTOR_ANY_(name, name##_compute, dt, at, bt, none, flags)                                                 \
-  VECTOR_FORM_(name, name##_vectors, name##_scalar, dt, at, bt, none, flags)
+  VECTOR_FORM_(name, name##_vectors, name##_scalar, NULL, dt, at, bt, none, flags)
 
+#define VECTOR_HOT_MIXED_(name, mask, dt, at, bt, ct, flags)                                                 \
+  VECTOR_HANDLER name##_mixed_##mask(VECTOR_ARGUMENTS) {                                                     \
+    alignas(64) uint32_t room[3][2 * SOFT_LANES];                                                            \
+    const uint32_t *a = vector_of_kind(wave, operation, 0, (mask & 1) != 0, VECTOR_##at, room[0]);           \
+    const uint32_t *b = vector_of_kind(wave, operation, 1, (mask & 2) != 0, VECTOR_##bt, room[1]);           \
+    const uint32_t *c = vector_of_kind(wave, operation, 2, (mask & 4) != 0, VECTOR_##ct, room[2]);           \
+    return vector_finish(wave, operation, name##_lanes, VECTOR_##dt, flags, a, b, c);                        \
+  }
 #define VECTOR_HOT3_(name, dt, at, bt, ct, flags)                                                            \
   VECTOR_HOT_VECTORS_(name, dt, flags, VECTOR_REGISTER(0), VECTOR_REGISTER(1), VECTOR_REGISTER(2))           \
-  VECTOR_ANY_(name, name##_lanes, dt, at, bt, ct, flags)                                                     \
-  VECTOR_FORM_(name, name##_vectors, NULL, dt, at, bt, ct, flags)
+  VECTOR_HOT_MIXED_(name, 1, dt, at, bt, ct, flags)                                                          \
+  VECTOR_HOT_MIXED_(name, 2, dt, at, bt, ct, flags)                                                          \
+  VECTOR_HOT_MIXED_(name, 3, dt, at, bt, ct, flags)                                                          \
+  VECTOR_HOT_MIXED_(name, 4, dt, at, bt, ct, flags)                                                          \
+  VECTOR_HOT_MIXED_(name, 5, dt, at, bt, ct, flags)                                                          \
+  VECTOR_HOT_MIXED_(name, 6, dt, at, bt, ct, flags)                                                          \
+  VECTOR_ANY_(name, name##_compute, dt, at, bt, ct, flags)                                                   \
+  static const operation_handler name##_mixed[8] = {                                                         \
+    name##_vectors, name##_mixed_1, name##_mixed_2, name##_mixed_3, name##_mixed_4, name##_mixed_5,          \
+    name##_mixed_6, name##_any};                                                                             \
+  VECTOR_FORM_(name, name##_vectors, NULL, name##_mixed, dt, at, bt, ct, flags)
 
 #define VECTOR_DEFINE(kind, ...) VECTOR_DEFINE_##kind(__VA_ARGS__)
 

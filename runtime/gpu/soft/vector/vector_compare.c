@@ -88,7 +88,7 @@ VECTOR_INLINE uint32_t class_f16(uint32_t bits) { return class_bit(bits & 0x7fff
 
 #define COMPARE_FORM_(suffix, hot, first, at, bt)                                                              \
   static const struct vector_form v_cmpx_##suffix##_form = {                                                   \
-    v_cmp_##suffix##_compute, hot, first, {VECTOR_mask, VECTOR_##at, VECTOR_##bt, VECTOR_none}, VECTOR_TO_EXEC};
+    v_cmp_##suffix##_compute, hot, first, NULL, {VECTOR_mask, VECTOR_##at, VECTOR_##bt, VECTOR_none}, VECTOR_TO_EXEC};
 #define COMPARE_DEFINE_PLAIN(suffix, at, bt, ...)                \
   VECTOR_DEFINE(PLAIN2, v_cmp_##suffix, mask, at, bt, __VA_ARGS__) \
   COMPARE_FORM_(suffix, NULL, NULL, at, bt)
