@@ -15,8 +15,8 @@ hipError_t error_of(hrx_status status);
 /* The same for a failure that travelled as data. */
 hipError_t error_of_failure(const struct failure *failure);
 
-/* Logs the failure's message once, at LOG_ERROR, and returns its HIP error: for failures of asynchronous work, which nobody
- * else will ever print. */
+/* Logs the failure's message at LOG_INFO and returns its HIP error: for failures of asynchronous work where they are asked for.
+ * The device already said at LOG_ERROR, when it happened, why a kernel stopped. */
 hipError_t error_report(const struct failure *failure);
 
 /* Logs this thread's last message at LOG_ERROR and returns error_of(status): for calls whose error a program is unlikely to
