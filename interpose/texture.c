@@ -60,7 +60,7 @@ static hipError_t image_of(const hipResourceDesc *resource, enum hipTextureReadM
   }
   image.channels = channels_of(desc);
   image.bits = (unsigned)desc->x;
-  if (!kind_of(desc, mode, &image.kind)) return hipErrorInvalidChannelDescriptor;
+  if (!kind_of(desc, mode, &image.kind)) return hipErrorInvalidValue;
   *out_image = image;
   return hipSuccess;
 }
@@ -95,7 +95,7 @@ static hipError_t linear_encode(const hipResourceDesc *resource, enum hipTexture
   enum soft_texel_kind kind;
   size_t texel = (size_t)desc->x / 8 * channels_of(desc);
   if (resource->res.linear.devPtr == NULL || texel == 0) return hipErrorInvalidValue;
-  if (!kind_of(desc, mode, &kind)) return hipErrorInvalidChannelDescriptor;
+  if (!kind_of(desc, mode, &kind)) return hipErrorInvalidValue;
   size_t texels = resource->res.linear.sizeInBytes / texel;
   if (texels > UINT32_MAX) return hipErrorInvalidValue;
   return soft_texel_buffer_encode((uintptr_t)resource->res.linear.devPtr, (uint32_t)texels, channels_of(desc),
