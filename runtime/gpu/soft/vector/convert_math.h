@@ -1,4 +1,5 @@
-/* What conversions mean, one lane at a time: to integers they cut off, saturate, and give 0 for NaN, unless said otherwise. */
+/* What conversions mean, one lane at a time: to integers they cut off, saturate, and give 0 for NaN, unless said
+ * otherwise. */
 #ifndef HRX_GPU_SOFT_VECTOR_CONVERT_MATH_H
 #define HRX_GPU_SOFT_VECTOR_CONVERT_MATH_H
 

@@ -1,13 +1,14 @@
 /* Division as compilers expand it: v_div_scale, v_div_fmas, v_div_fixup, in single and double precision.
  *
  * The quotient of numerator n and denominator d is found from r = v_rcp of the scaled d by fused multiply-adds, whose
- * intermediate values must neither overflow nor lose bits. v_div_scale moves n and d by 2^64 (2^128) where that could be,
- * and says in VCC when the quotient itself is moved; v_div_fmas moves it back, rounding once; v_div_fixup puts in what is
- * not a finite quotient.
+ * intermediate values must neither overflow nor lose bits. v_div_scale moves n and d by 2^64 (2^128) where that could
+ * be, and says in VCC when the quotient itself is moved; v_div_fmas moves it back, rounding once; v_div_fixup puts in
+ * what is not a finite quotient.
  *
  * The ISA document's text scales a denominator above 2^126 up when the quotient is denormal too, which would overflow;
- * here it is scaled down, which the direction in v_div_fmas (by the quotient's exponent) makes right. A quotient so small
- * that it rounds to zero counts as denormal. */
+ * here it is scaled down, which the direction in v_div_fmas (by the quotient's exponent) makes right. A quotient so
+ * small that it rounds to zero counts as denormal. Numerator and denominator tell every special quotient, so one that
+ * comes to v_div_fixup as a NaN only says that the refinement overflowed, because the quotient did. */
 #ifndef HRX_GPU_SOFT_VECTOR_DIVIDE_MATH_H
 #define HRX_GPU_SOFT_VECTOR_DIVIDE_MATH_H
 
@@ -53,6 +54,7 @@ VECTOR_INLINE float float_div_fixup(float quotient, float d, float n) {
   const uint32_t sign = (bits_of_float(d) ^ bits_of_float(n)) & 0x80000000;
   const bool d_infinite = float_absolute(d) == INFINITY, n_infinite = float_absolute(n) == INFINITY;
   uint32_t magnitude = bits_of_float(quotient) & 0x7fffffff;
+  magnitude = magnitude > 0x7f800000 ? 0x7f800000 : magnitude;
   magnitude = float_exponent(n) - float_exponent(d) < -150 ? 0 : magnitude;
   magnitude = d_infinite | (n == 0) ? 0 : magnitude;
   magnitude = n_infinite | (d == 0) ? 0x7f800000 : magnitude;
@@ -92,10 +94,10 @@ VECTOR_INLINE double double_div_scale(double source, double d, double n) {
 }
 
 /* v_div_fmas_f64 where VCC is set. A denormal result has fewer bits than the sum and must not be rounded twice: adding
- * `anchor`, whose last place is the result's, splits c at that place; what is left decides the rounding together with the
- * product. */
+ * `anchor`, whose last place is the result's, splits c at that place; what is left decides the rounding together with
+ * the product. */
 VECTOR_INLINE double double_div_fmas_scaled(double a, double b, double c) {
-  const double anchor = double_of_bits(0x3ff8000000000000 - ((uint64_t)894 << 52)); /* 1.5 * 2^-894: last place 2^-946 */
+  const double anchor = double_signed(0x1p-894, c); /* last place up to its double: 2^-946 */
   const double high = c + anchor, part = high - anchor, low = c - part;
   const double small = (high + double_fma(a, b, low)) - anchor;
   const double plain = double_fma(a, b, c);
@@ -107,6 +109,7 @@ VECTOR_INLINE double double_div_fixup(double quotient, double d, double n) {
   const uint64_t sign = (bits_of_double(d) ^ bits_of_double(n)) & 0x8000000000000000;
   const bool d_infinite = double_absolute(d) == INFINITY, n_infinite = double_absolute(n) == INFINITY;
   uint64_t magnitude = bits_of_double(quotient) & 0x7fffffffffffffff;
+  magnitude = magnitude > 0x7ff0000000000000 ? 0x7ff0000000000000 : magnitude;
   magnitude = double_exponent(n) - double_exponent(d) < -1075 ? 0 : magnitude;
   magnitude = d_infinite | (n == 0) ? 0 : magnitude;
   magnitude = n_infinite | (d == 0) ? 0x7ff0000000000000 : magnitude;

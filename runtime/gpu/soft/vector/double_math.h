@@ -1,6 +1,6 @@
-/* What double-precision instructions mean, one lane at a time. As float_math.h; sources and rules are the same, but hardware
- * keeps denormals in all of these. Reciprocal and square roots are seeds that compilers refine; here they have full
- * precision already. */
+/* What double-precision instructions mean, one lane at a time. As float_math.h; sources and rules are the same, but
+ * hardware keeps denormals in all of these. Reciprocal and square roots are seeds that compilers refine; here they have
+ * full precision already. */
 #ifndef HRX_GPU_SOFT_VECTOR_DOUBLE_MATH_H
 #define HRX_GPU_SOFT_VECTOR_DOUBLE_MATH_H
 
@@ -12,7 +12,9 @@ VECTOR_INLINE double double_signed(double magnitude, double sign) {
 }
 VECTOR_INLINE bool double_is_nan(double a) { return a != a; }
 VECTOR_INLINE bool double_is_finite(double a) { return double_absolute(a) < INFINITY; }
-VECTOR_INLINE bool double_is_signalling(double a) { return double_is_nan(a) & !(bits_of_double(a) & 0x0008000000000000); }
+VECTOR_INLINE bool double_is_signalling(double a) {
+  return double_is_nan(a) & !(bits_of_double(a) & 0x0008000000000000);
+}
 VECTOR_INLINE double double_quiet(double a) { return double_of_bits(bits_of_double(a) | 0x0008000000000000); }
 VECTOR_INLINE int32_t double_exponent(double a) { return (int32_t)(bits_of_double(a) >> 52 & 2047); }
 
@@ -50,7 +52,8 @@ VECTOR_INLINE double double_max(uint32_t mode, double a, double b) {
   return double_prefer_number(mode, a, b, result);
 }
 
-/* Adding and taking away 2^52 leaves a whole number next to |a|, whatever the rounding mode; one too many is put right. */
+/* Adding and taking away 2^52 leaves a whole number next to |a|, whatever the rounding mode; one too many is put right.
+ */
 VECTOR_INLINE double double_trunc(double a) {
 #ifdef __SSE4_1__
   return __builtin_trunc(a);
@@ -125,11 +128,11 @@ VECTOR_INLINE double double_rsq(double a) { return 1.0 / __builtin_sqrt(a); }
  * exponents of 1968 and up: argument reduction of large angles. */
 VECTOR_INLINE double double_trig_preop(double a, uint32_t segment) {
   /* 2 / pi in binary, 1201 places as the hardware's table; more are 0 */
-  static const uint64_t bits[] = {
-    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
-    0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
-    0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b0000};
+  static const uint64_t bits[] = {0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+                                  0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
+                                  0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
+                                  0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b,
+                                  0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b0000};
   enum { WORDS = sizeof bits / sizeof bits[0] };
   const int32_t exponent = double_exponent(a);
   const uint32_t shift = (segment & 31) * 53 + (exponent > 1077 ? (uint32_t)(exponent - 1077) : 0);

@@ -1,11 +1,13 @@
 /* What single-precision instructions mean, one lane at a time.
  *
- * Written for gcc's vectoriser: no calls, no branches but selections, integers of the float's width where possible. Rules
- * are those of the RDNA2 ISA document. Arithmetic takes rounding and flushing of denormals from MXCSR, which the wave's MODE
- * register sets; nothing here changes it. NaNs come out quiet; the sign of a NaN that no source had is the CPU's.
+ * Written for gcc's vectoriser: no calls, no branches but selections, integers of the float's width where possible.
+ * Rules are those of the RDNA2 ISA document. Arithmetic takes rounding and flushing of denormals from MXCSR, which the
+ * wave's MODE register sets; nothing here changes it. NaNs come out quiet; the sign of a NaN that no source had is the
+ * CPU's.
  *
- * Instructions that hardware approximates are exact to 1 ulp. Like hardware, v_rcp, v_rsq, v_sqrt, v_log take a denormal
- * source for zero, and v_rcp and v_exp give zero for a denormal result, whatever MODE says: compilers scale around them. */
+ * Instructions that hardware approximates are exact to 1 ulp. Like hardware, v_rcp, v_rsq, v_sqrt, v_log take a
+ * denormal source for zero, and v_rcp and v_exp give zero for a denormal result, whatever MODE says: compilers scale
+ * around them. */
 #ifndef HRX_GPU_SOFT_VECTOR_FLOAT_MATH_H
 #define HRX_GPU_SOFT_VECTOR_FLOAT_MATH_H
 
@@ -35,12 +37,22 @@ VECTOR_INLINE float float_quiet(float a) { return float_of_bits(bits_of_float(a)
 /* Biased exponent. */
 VECTOR_INLINE int32_t float_exponent(float a) { return (int32_t)(bits_of_float(a) >> 23 & 255); }
 
-VECTOR_INLINE float float_flush(float a) {
-  return float_absolute(a) < FLOAT_NORMAL_MIN ? float_of_bits(bits_of_float(a) & 0x80000000) : a;
+/* Choices by mask: gcc turns ?: on values that depend on each other into branches, and then does not vectorise. */
+VECTOR_INLINE uint32_t bits_select(bool which, uint32_t yes, uint32_t no) {
+  const uint32_t mask = 0 - (uint32_t)which;
+  return (yes & mask) | (no & ~mask);
+}
+VECTOR_INLINE float float_select(bool which, float yes, float no) {
+  return float_of_bits(bits_select(which, bits_of_float(yes), bits_of_float(no)));
 }
 
-/* v_cmp_class: exactly one bit set. 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5 -0, 6 +0, 7 +denormal,
- * 8 +normal, 9 +inf. */
+VECTOR_INLINE float float_flush(float a) {
+  const uint32_t bits = bits_of_float(a), keep = 0 - (uint32_t)((bits & 0x7fffffff) >= 0x00800000);
+  return float_of_bits(bits & (keep | 0x80000000));
+}
+
+/* v_cmp_class: exactly one bit set. 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5 -0, 6 +0, 7
+ * +denormal, 8 +normal, 9 +inf. */
 VECTOR_INLINE uint32_t float_class(float a) {
   const uint32_t bits = bits_of_float(a), magnitude = bits & 0x7fffffff;
   const bool negative = bits >> 31;
@@ -54,8 +66,9 @@ VECTOR_INLINE uint32_t float_class(float a) {
 
 /* --- fused multiply-add --- */
 
-/* a * b + c in double, rounded to odd: rounding that to 24 bits or fewer is as good as rounding the exact value (Boldo and
- * Melquiond, "Emulation of FMA and correctly rounded sums"). The product is exact; the error of the sum is Knuth's. */
+/* a * b + c in double, rounded to odd: rounding that to 24 bits or fewer is as good as rounding the exact value (Boldo
+ * and Melquiond, "Emulation of FMA and correctly rounded sums"). The product is exact; the error of the sum is Knuth's.
+ */
 VECTOR_INLINE double float_fma_odd(float a, float b, float c) {
   const double product = (double)a * (double)b, addend = (double)c;
   const double sum = product + addend;
@@ -63,9 +76,9 @@ VECTOR_INLINE double float_fma_odd(float a, float b, float c) {
   const double error = (product - (sum - part)) + (addend - part);
   const uint64_t bits = bits_of_double(sum);
   const bool finite = (bits & 0x7fffffffffffffff) < 0x7ff0000000000000;
-  const bool adjust = finite & (error != 0) & !(bits & 1);
-  const bool away = (error > 0) == (sum > 0);
-  return double_of_bits(bits + (adjust ? (away ? 1 : UINT64_MAX) : 0));
+  const uint64_t adjust = finite & (error != 0) & ~(uint32_t)bits & 1;
+  const uint64_t inward = (error > 0) != (sum > 0);
+  return double_of_bits(bits + adjust - 2 * (adjust & inward));
 }
 
 VECTOR_INLINE float float_fma(float a, float b, float c) {
@@ -93,31 +106,40 @@ VECTOR_INLINE float float_mullit(float a, float b, float c) {
 /* With MODE.IEEE a signalling NaN wins and becomes quiet; otherwise a number wins over a NaN. */
 VECTOR_INLINE float float_prefer_number(uint32_t mode, float a, float b, float result) {
   const bool ieee = (mode & MODE_IEEE) != 0;
-  float value = float_is_nan(b) & !float_is_nan(a) ? a : result;
-  value = float_is_nan(a) ? b : value;
-  value = ieee & float_is_signalling(b) ? float_quiet(b) : value;
-  value = ieee & float_is_signalling(a) ? float_quiet(a) : value;
-  return value;
+  float value = float_select(float_is_nan(b), a, result);
+  value = float_select(float_is_nan(a), b, value);
+  value = float_select(ieee & float_is_signalling(b), float_quiet(b), value);
+  return float_select(ieee & float_is_signalling(a), float_quiet(a), value);
 }
 
 /* -0 is less than +0: for equal operands the signs decide, and all other bits are the same. */
-VECTOR_INLINE float float_min(uint32_t mode, float a, float b) {
+VECTOR_INLINE float float_min_number(float a, float b) {
   const float less = a < b ? a : b;
-  const float result = a == b ? float_of_bits(bits_of_float(a) | bits_of_float(b)) : less;
-  return float_prefer_number(mode, a, b, result);
+  return a == b ? float_of_bits(bits_of_float(a) | bits_of_float(b)) : less;
+}
+VECTOR_INLINE float float_max_number(float a, float b) {
+  const float greater = a > b ? a : b;
+  return a == b ? float_of_bits(bits_of_float(a) & bits_of_float(b)) : greater;
+}
+VECTOR_INLINE float float_min(uint32_t mode, float a, float b) {
+  return float_prefer_number(mode, a, b, float_min_number(a, b));
 }
 VECTOR_INLINE float float_max(uint32_t mode, float a, float b) {
-  const float greater = a > b ? a : b;
-  const float result = a == b ? float_of_bits(bits_of_float(a) & bits_of_float(b)) : greater;
-  return float_prefer_number(mode, a, b, result);
+  return float_prefer_number(mode, a, b, float_max_number(a, b));
 }
-VECTOR_INLINE float float_min3(uint32_t mode, float a, float b, float c) { return float_min(mode, float_min(mode, a, b), c); }
-VECTOR_INLINE float float_max3(uint32_t mode, float a, float b, float c) { return float_max(mode, float_max(mode, a, b), c); }
+VECTOR_INLINE float float_min3(uint32_t mode, float a, float b, float c) {
+  return float_min(mode, float_min(mode, a, b), c);
+}
+VECTOR_INLINE float float_max3(uint32_t mode, float a, float b, float c) {
+  return float_max(mode, float_max(mode, a, b), c);
+}
 VECTOR_INLINE float float_med3(uint32_t mode, float a, float b, float c) {
-  const float greatest = float_max3(mode, a, b, c);
-  const float without_a = float_max(mode, b, c), without_b = float_max(mode, a, c), without_c = float_max(mode, a, b);
-  const float median = greatest == a ? without_a : greatest == b ? without_b : without_c;
-  return float_is_nan(a) | float_is_nan(b) | float_is_nan(c) ? float_min3(mode, a, b, c) : median;
+  const float without_a = float_max_number(b, c), without_b = float_max_number(a, c),
+              without_c = float_max_number(a, b);
+  const float greatest = float_max_number(without_c, c);
+  const float median = float_select(greatest == a, without_a, float_select(greatest == b, without_b, without_c));
+  const bool number = !(float_is_nan(a) | float_is_nan(b) | float_is_nan(c));
+  return float_select(number, median, float_min3(mode, a, b, c));
 }
 
 /* --- to whole numbers --- */
@@ -151,9 +173,9 @@ VECTOR_INLINE float float_ceil(float a) {
 /* To the nearest, ties to even. */
 VECTOR_INLINE float float_rndne(float a) {
   const float whole = float_trunc(a), rest = float_absolute(a - whole);
-  const bool odd = (int32_t)(float_absolute(a) < 0x1p23F ? whole : 0) & 1;
+  const bool odd = float_trunc(whole * 0.5F) * 2 != whole; /* from 2^24 on no rest is left to round */
   const bool up = (rest > 0.5F) | ((rest == 0.5F) & odd);
-  return up ? whole + float_signed(1, a) : whole;
+  return float_select(up, whole + float_signed(1, a), whole);
 }
 /* Always below 1, though a - floor(a) may round to it. */
 VECTOR_INLINE float float_fract(float a) {
@@ -175,7 +197,7 @@ VECTOR_INLINE bool float_is_finite(float a) { return (bits_of_float(a) & 0x7ffff
 VECTOR_INLINE float float_frexp_mantissa(float a) {
   const double wide = (double)a;
   const float mantissa = (float)double_of_bits((bits_of_double(wide) & 0x800fffffffffffff) | 0x3fe0000000000000);
-  return (a == 0) | !float_is_finite(a) ? (float_is_nan(a) ? float_quiet(a) : a) : mantissa;
+  return float_select((a == 0) | !float_is_finite(a), float_is_nan(a) ? float_quiet(a) : a, mantissa);
 }
 VECTOR_INLINE int32_t float_frexp_exponent(float a) {
   const double wide = (double)a;
@@ -189,14 +211,15 @@ VECTOR_INLINE float float_rcp(float a) { return float_flush(1.0F / float_flush(a
 
 VECTOR_INLINE float float_sqrt(float a) { return __builtin_sqrtf(float_flush(a)); }
 
-/* One step of Newton's method on the rounded quotient, with the residue 1 - a * y * y computed to twice the precision. */
+/* One step of Newton's method on the rounded quotient, with the residue 1 - a * y * y computed to twice the precision.
+ */
 VECTOR_INLINE float float_rsq(float a) {
   const float source = float_flush(a);
   const float y = 1.0F / __builtin_sqrtf(source);
   const float high = source * y, low = float_fma(source, y, -high);
   const float residue = float_fma(-low, y, float_fma(-high, y, 1.0F));
   const float better = float_fma(0.5F * y, residue, y);
-  return (source > 0) & float_is_finite(source) ? better : y;
+  return float_select((source > 0) & float_is_finite(source), better, y);
 }
 
 /* 2^a. The fraction's polynomial (degree 6, minimax on [-1/2, 1/2]) is within 1.9e-9. */
@@ -217,8 +240,8 @@ VECTOR_INLINE float float_exp2(float a) {
 }
 VECTOR_INLINE float float_exp(float a) { return float_flush(float_exp2(a)); }
 
-/* log2(a) of normal numbers. a = 2^whole * (1 + t) with 1 + t in [sqrt(1/2), sqrt(2)); log2(1 + t) / t is a polynomial of
- * degree 10 within 6.5e-10. */
+/* log2(a) of normal numbers. a = 2^whole * (1 + t) with 1 + t in [sqrt(1/2), sqrt(2)); log2(1 + t) / t is a polynomial
+ * of degree 10 within 6.5e-10. */
 VECTOR_INLINE float float_log(float a) {
   const uint32_t bits = bits_of_float(a);
   const int32_t whole = (int32_t)(bits - 0x3f3504f3) >> 23;
@@ -258,7 +281,8 @@ VECTOR_INLINE float float_sin(float a) {
   const double magnitude = r < 0 ? -r : r;
   const double folded = magnitude > 0.25 ? 0.5 - magnitude : magnitude;
   const float result = float_sine_of_quarter(folded);
-  return float_is_nan((float)r) ? (float)r : float_of_bits(bits_of_float(result) | (bits_of_float((float)r) & 0x80000000));
+  return float_is_nan((float)r) ? (float)r
+                                : float_of_bits(bits_of_float(result) | (bits_of_float((float)r) & 0x80000000));
 }
 VECTOR_INLINE float float_cos(float a) {
   const double r = (double)(a - float_rndne(a));

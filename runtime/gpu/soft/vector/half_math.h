@@ -1,7 +1,7 @@
-/* What half-precision instructions mean, one lane at a time. A half is 16 bits in an integer; arithmetic is done in float,
- * which has bits enough that rounding twice to nearest does no harm (24 >= 2 * 11 + 2), or, where that is not enough, in
- * double or rounded to odd first. The rounding mode is MODE's for double and half (bits 3:2), not MXCSR's. Denormals are
- * kept, except where MODE (bits 7:6) flushes them. */
+/* What half-precision instructions mean, one lane at a time. A half is 16 bits in an integer; arithmetic is done in
+ * float, which has bits enough that rounding twice to nearest does no harm (24 >= 2 * 11 + 2), or, where that is not
+ * enough, in double or rounded to odd first. The rounding mode is MODE's for double and half (bits 3:2), not MXCSR's.
+ * Denormals are kept, except where MODE (bits 7:6) flushes them. */
 #ifndef HRX_GPU_SOFT_VECTOR_HALF_MATH_H
 #define HRX_GPU_SOFT_VECTOR_HALF_MATH_H
 
@@ -12,7 +12,8 @@ enum half_round { HALF_NEAREST, HALF_UP, HALF_DOWN, HALF_ZERO };
 
 VECTOR_INLINE uint32_t half_mode(uint32_t mode) { return mode >> 2 & 3; }
 
-/* To float, exactly; NaNs become quiet. Denormals are made by a subtraction of normal numbers, which no mode can flush. */
+/* To float, exactly; NaNs become quiet. Denormals are made by a subtraction of normal numbers, which no mode can flush.
+ */
 VECTOR_INLINE float half_widen(uint32_t half) {
   const uint32_t sign = (half & 0x8000) << 16, magnitude = (half & 0x7fff) << 13;
   const uint32_t normal = magnitude + (112U << 23);
@@ -23,25 +24,24 @@ VECTOR_INLINE float half_widen(uint32_t half) {
   return float_of_bits(sign | result);
 }
 
-/* From float, rounding as `round` says. */
+/* From float, rounding as `round` says: up where what is cut off, with one more if the rest is odd, exceeds the middle
+ * (to nearest) or nothing (away from zero). */
 VECTOR_INLINE uint16_t half_narrow(uint32_t round, float a) {
-  const uint32_t bits = bits_of_float(a), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-  const uint32_t exponent = magnitude >> 23;
-  const bool normal = exponent >= 113;
-  /* in units of the half's last place times 2^shift */
-  const uint32_t full = (magnitude & 0x7fffff) | 0x800000;
-  const uint32_t value = normal ? magnitude - (112U << 23) : magnitude == 0 ? 0 : full;
-  const uint32_t shift = normal ? 13 : exponent < 95 ? 31 : 126 - exponent;
-  const uint32_t kept = value >> shift, rest = value & ((1U << shift) - 1), middle = 1U << (shift - 1);
-  const bool nearest = (rest > middle) | ((rest == middle) & (kept & 1));
-  const bool outward = (round == HALF_UP && !sign) || (round == HALF_DOWN && sign);
-  const bool up = round == HALF_NEAREST ? nearest : outward & (rest != 0);
-  const uint32_t rounded = kept + (up ? 1 : 0);
-  const uint32_t beyond = round == HALF_NEAREST || outward ? 0x7c00 : 0x7bff;
-  uint32_t result = rounded >= 0x7c00 ? beyond : rounded;
-  result = magnitude == 0x7f800000 ? 0x7c00 : result;
-  result = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : result;
-  return (uint16_t)(sign | result);
+  const uint32_t bits = bits_of_float(a), sign = bits >> 31, magnitude = bits & 0x7fffffff;
+  const int32_t exponent = (int32_t)(magnitude >> 23);
+  const uint32_t full = (magnitude & 0x7fffff) | (uint32_t)(exponent != 0) << 23;
+  const uint32_t base = (uint32_t)(exponent > 113 ? exponent - 113 : 0)
+                        << 10; /* without the leading one, which `full` adds */
+  const int32_t wide = exponent < 113 ? 126 - exponent : 13;
+  const uint32_t shift = (uint32_t)(wide < 31 ? wide : 31);
+  const uint32_t kept = full >> shift, rest = full & ((1U << shift) - 1), middle = 1U << (shift - 1);
+  const uint32_t nearest = round == HALF_NEAREST, upward = round == HALF_UP, downward = round == HALF_DOWN;
+  const uint32_t may = nearest | (upward & (sign ^ 1)) | (downward & sign);
+  const uint32_t up = (uint32_t)(rest + (kept & nearest) > (middle & (0 - nearest))) & may;
+  const uint32_t rounded = base + kept + up, most = 0x7bff + may;
+  const uint32_t finite = rounded < most ? rounded : most;
+  const uint32_t special = 0x7c00 | (magnitude >> 13 & 0x3ff) | (uint32_t)(magnitude > 0x7f800000) << 9;
+  return (uint16_t)(sign << 15 | bits_select(magnitude >= 0x7f800000, special, finite));
 }
 
 /* From an exact double, rounding once: to odd in float first. */
@@ -49,9 +49,9 @@ VECTOR_INLINE uint16_t half_narrow_double(uint32_t round, double a) {
   const float near = (float)a;
   const double wide = (double)near;
   const uint32_t bits = bits_of_float(near);
-  const bool away = double_absolute(a) > double_absolute(wide);
-  const bool adjust = (wide != a) & !(bits & 1) & float_is_finite(near);
-  return half_narrow(round, float_of_bits(bits + (adjust ? (away ? 1 : UINT32_MAX) : 0)));
+  const uint32_t inward = double_absolute(a) < double_absolute(wide);
+  const uint32_t adjust = (wide != a) & float_is_finite(near) & ~bits & 1;
+  return half_narrow(round, float_of_bits(bits + adjust - 2 * (adjust & inward)));
 }
 
 VECTOR_INLINE bool half_is_nan(uint32_t a) { return (a & 0x7fff) > 0x7c00; }
@@ -70,7 +70,9 @@ VECTOR_INLINE uint32_t half_class(uint32_t a) {
 }
 
 /* MODE bit 6 allows denormal sources, bit 7 denormal results. */
-VECTOR_INLINE uint32_t half_flush(bool keep, uint32_t a) { return !keep && (a & 0x7c00) == 0 ? a & 0x8000 : a; }
+VECTOR_INLINE uint32_t half_flush(bool keep, uint32_t a) {
+  return a & (0x8000 | (0 - (uint32_t)(keep | ((a & 0x7c00) != 0))));
+}
 VECTOR_INLINE float half_source(uint32_t mode, uint32_t a) { return half_widen(half_flush(mode >> 6 & 1, a)); }
 VECTOR_INLINE uint16_t half_result(uint32_t mode, float a) {
   return (uint16_t)half_flush(mode >> 7 & 1, half_narrow(half_mode(mode), a));
@@ -79,8 +81,8 @@ VECTOR_INLINE uint16_t half_result_double(uint32_t mode, double a) {
   return (uint16_t)half_flush(mode >> 7 & 1, half_narrow_double(half_mode(mode), a));
 }
 
-/* Sums and products of halves are exact in double, and so is all of a * b + c that can matter to a half: its bits reach from
- * 2^16 (more overflows) down to 2^-48, and where that is more than 53, the small part is far below the place of rounding. */
+/* Sums and products of halves are exact in double; those of both together may have 64 bits, so they are rounded to odd.
+ */
 VECTOR_INLINE uint16_t half_add(uint32_t mode, uint32_t a, uint32_t b) {
   return half_result_double(mode, (double)half_source(mode, a) + (double)half_source(mode, b));
 }
@@ -88,24 +90,24 @@ VECTOR_INLINE uint16_t half_multiply(uint32_t mode, uint32_t a, uint32_t b) {
   return half_result(mode, half_source(mode, a) * half_source(mode, b));
 }
 VECTOR_INLINE uint16_t half_fma(uint32_t mode, uint32_t a, uint32_t b, uint32_t c) {
-  const double product = (double)half_source(mode, a) * (double)half_source(mode, b);
-  return half_result_double(mode, product + (double)half_source(mode, c));
+  const double sum = float_fma_odd(half_source(mode, a), half_source(mode, b), half_source(mode, c));
+  return half_result_double(mode, sum);
 }
 VECTOR_INLINE uint32_t half_negate(uint32_t a) { return a ^ 0x8000; }
 
 /* Halves order as their floats do; the winner's bits are kept. */
 VECTOR_INLINE uint16_t half_prefer_number(uint32_t mode, uint32_t a, uint32_t b, uint32_t result) {
   const bool ieee = (mode & MODE_IEEE) != 0;
-  uint32_t value = half_is_nan(b) & !half_is_nan(a) ? a : result;
-  value = half_is_nan(a) ? b : value;
-  value = ieee & half_is_signalling(b) ? b | 0x200 : value;
-  value = ieee & half_is_signalling(a) ? a | 0x200 : value;
+  uint32_t value = bits_select(half_is_nan(b), a, result);
+  value = bits_select(half_is_nan(a), b, value);
+  value = bits_select(ieee & half_is_signalling(b), b | 0x200, value);
+  value = bits_select(ieee & half_is_signalling(a), a | 0x200, value);
   return (uint16_t)value;
 }
 /* As an integer that orders as the half does, -0 below +0. */
 VECTOR_INLINE int32_t half_order(uint32_t a) {
   const int32_t magnitude = (int32_t)(a & 0x7fff);
-  return a & 0x8000 ? ~magnitude : magnitude;
+  return magnitude ^ (0 - (int32_t)(a >> 15 & 1));
 }
 VECTOR_INLINE uint16_t half_min(uint32_t mode, uint32_t first, uint32_t second) {
   const uint32_t a = half_flush(mode >> 6 & 1, first), b = half_flush(mode >> 6 & 1, second);
@@ -122,9 +124,12 @@ VECTOR_INLINE uint16_t half_max3(uint32_t mode, uint32_t a, uint32_t b, uint32_t
   return half_max(mode, half_max(mode, a, b), c);
 }
 VECTOR_INLINE uint16_t half_med3(uint32_t mode, uint32_t a, uint32_t b, uint32_t c) {
-  const uint16_t low = half_min(mode, a, b), high = half_max(mode, a, b);
-  const uint16_t median = half_max(mode, low, half_min(mode, high, c));
-  return half_is_nan(a) | half_is_nan(b) | half_is_nan(c) ? half_min3(mode, a, b, c) : median;
+  const float greatest = half_widen(half_max3(mode, a, b, c));
+  const uint16_t without_a = half_max(mode, b, c), without_b = half_max(mode, a, c), without_c = half_max(mode, a, b);
+  const uint32_t median =
+      bits_select(greatest == half_widen(a), without_a, bits_select(greatest == half_widen(b), without_b, without_c));
+  const bool number = !(half_is_nan(a) | half_is_nan(b) | half_is_nan(c));
+  return (uint16_t)bits_select(number, median, half_min3(mode, a, b, c));
 }
 
 /* The square root of a denormal half is far from float's denormals, so these flush nothing by themselves. */
@@ -135,15 +140,31 @@ VECTOR_INLINE uint16_t half_sqrt(uint32_t mode, uint32_t a) {
 VECTOR_INLINE uint16_t half_rsq(uint32_t mode, uint32_t a) {
   return half_result(mode, 1.0F / __builtin_sqrtf(half_source(mode, a)));
 }
-VECTOR_INLINE uint16_t half_exp(uint32_t mode, uint32_t a) { return half_result(mode, float_exp(half_source(mode, a))); }
-VECTOR_INLINE uint16_t half_log(uint32_t mode, uint32_t a) { return half_result(mode, float_log(half_source(mode, a))); }
-VECTOR_INLINE uint16_t half_sin(uint32_t mode, uint32_t a) { return half_result(mode, float_sin(half_source(mode, a))); }
-VECTOR_INLINE uint16_t half_cos(uint32_t mode, uint32_t a) { return half_result(mode, float_cos(half_source(mode, a))); }
+VECTOR_INLINE uint16_t half_exp(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_exp(half_source(mode, a)));
+}
+VECTOR_INLINE uint16_t half_log(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_log(half_source(mode, a)));
+}
+VECTOR_INLINE uint16_t half_sin(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_sin(half_source(mode, a)));
+}
+VECTOR_INLINE uint16_t half_cos(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_cos(half_source(mode, a)));
+}
 
-VECTOR_INLINE uint16_t half_floor(uint32_t mode, uint32_t a) { return half_result(mode, float_floor(half_source(mode, a))); }
-VECTOR_INLINE uint16_t half_ceil(uint32_t mode, uint32_t a) { return half_result(mode, float_ceil(half_source(mode, a))); }
-VECTOR_INLINE uint16_t half_trunc(uint32_t mode, uint32_t a) { return half_result(mode, float_trunc(half_source(mode, a))); }
-VECTOR_INLINE uint16_t half_rndne(uint32_t mode, uint32_t a) { return half_result(mode, float_rndne(half_source(mode, a))); }
+VECTOR_INLINE uint16_t half_floor(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_floor(half_source(mode, a)));
+}
+VECTOR_INLINE uint16_t half_ceil(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_ceil(half_source(mode, a)));
+}
+VECTOR_INLINE uint16_t half_trunc(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_trunc(half_source(mode, a)));
+}
+VECTOR_INLINE uint16_t half_rndne(uint32_t mode, uint32_t a) {
+  return half_result(mode, float_rndne(half_source(mode, a)));
+}
 VECTOR_INLINE uint16_t half_fract(uint32_t mode, uint32_t a) {
   const float value = half_source(mode, a), rest = value - float_floor(value);
   return half_result(mode, rest > 0x1.ffcp-1F ? 0x1.ffcp-1F : rest);
@@ -176,7 +197,7 @@ VECTOR_INLINE uint32_t half_low(uint32_t pair) { return pair & 0xffff; }
 VECTOR_INLINE uint32_t half_high(uint32_t pair) { return pair >> 16; }
 VECTOR_INLINE uint32_t half_pair(uint32_t low, uint32_t high) { return low | high << 16; }
 
-/* v_dot2_f32_f16: both products and the sum at once, then one rounding. */
+/* v_dot2_f32_f16: the products are exact, the sum is rounded in double, then to float. */
 VECTOR_INLINE float half_dot2(uint32_t a, uint32_t b, float c) {
   const double low = (double)half_widen(half_low(a)) * (double)half_widen(half_low(b));
   const double high = (double)half_widen(half_high(a)) * (double)half_widen(half_high(b));

@@ -38,8 +38,7 @@
   X(PLAIN3, v_cvt_pk_u8_f32, u32, f32, u32, u32, d = byte_insert(a, b, c))                                             \
   X(PLAIN2, v_cvt_pk_i16_i32, u32, i32, i32, d = half_pair(i16_saturate(a), i16_saturate(b)))                          \
   X(PLAIN2, v_cvt_pk_u16_u32, u32, u32, u32, d = half_pair(u16_saturate(a), u16_saturate(b)))                          \
-  X(PLAIN1, v_sat_pk_u8_i16, u16, u32,                                                                                 \
-    d = (uint16_t)(u8_saturate((int16_t)a) | u8_saturate((int32_t)a >> 16) << 8))
+  X(PLAIN1, v_sat_pk_u8_i16, u16, u32, d = (uint16_t)(u8_saturate((int16_t)a) | u8_saturate((int32_t)a >> 16) << 8))
 
 OPERATIONS(VECTOR_DEFINE)
 VECTOR_TABLE(vector_convert, OPERATIONS)

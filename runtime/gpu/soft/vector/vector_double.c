@@ -23,8 +23,7 @@
   X(PLAIN1, v_frexp_exp_i32_f64, i32, f64, d = double_frexp_exponent(a))                                               \
   X(CARRYOUT3, v_div_scale_f64, f64, f64, f64, f64, d = double_div_scale(a, b, c);                                     \
     carry_out = double_div_scale_flag(b, c))                                                                           \
-  X(VCC3, v_div_fmas_f64, f64, f64, f64, f64,                                                                          \
-    d = carry_in ? double_div_fmas_scaled(a, b, c) : double_fma(a, b, c))                                              \
+  X(VCC3, v_div_fmas_f64, f64, f64, f64, f64, d = carry_in ? double_div_fmas_scaled(a, b, c) : double_fma(a, b, c))    \
   X(PLAIN3, v_div_fixup_f64, f64, f64, f64, f64, d = double_div_fixup(a, b, c))                                        \
   X(PLAIN2, v_trig_preop_f64, f64, f64, u32, d = double_trig_preop(a, b))
 

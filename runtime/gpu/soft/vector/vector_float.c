@@ -47,8 +47,7 @@
   X(PLAIN1, v_frexp_exp_i32_f32, i32, f32, d = float_frexp_exponent(a))                                                \
   X(CARRYOUT3, v_div_scale_f32, f32, f32, f32, f32, d = float_div_scale(a, b, c);                                      \
     carry_out = float_div_scale_flag(b, c))                                                                            \
-  X(VCC3, v_div_fmas_f32, f32, f32, f32, f32,                                                                          \
-    d = carry_in ? float_div_fmas_scaled(a, b, c) : float_fma(a, b, c))                                                \
+  X(VCC3, v_div_fmas_f32, f32, f32, f32, f32, d = carry_in ? float_div_fmas_scaled(a, b, c) : float_fma(a, b, c))      \
   X(PLAIN3, v_div_fixup_f32, f32, f32, f32, f32, d = float_div_fixup(a, b, c))                                         \
   X(PLAIN3, v_cubeid_f32, f32, f32, f32, f32, d = cube_face(a, b, c))                                                  \
   X(PLAIN3, v_cubesc_f32, f32, f32, f32, f32, d = cube_s(a, b, c))                                                     \

@@ -2,7 +2,8 @@
 #include "gpu/soft/vector/half_math.h"
 #include "gpu/soft/vector/vector.h"
 
-#define BOTH(operation) half_pair(operation(side->mode, half_low(a), half_low(b)), operation(side->mode, half_high(a), half_high(b)))
+#define BOTH(operation)                                                                                                \
+  half_pair(operation(side->mode, half_low(a), half_low(b)), operation(side->mode, half_high(a), half_high(b)))
 #define BOTH_FMA                                                                                                       \
   half_pair(half_fma(side->mode, half_low(a), half_low(b), half_low(c)),                                               \
             half_fma(side->mode, half_high(a), half_high(b), half_high(c)))
