@@ -77,6 +77,18 @@ START_TEST(many_dispatches_at_once_all_end) {
 }
 END_TEST
 
+/* After many launches that their waiters ran, workers are not woken any more; they must still look. */
+START_TEST(launch_that_nobody_helps_runs_after_many_that_were_helped) {
+  object_load(SOFT_OBJECT_FAST);
+  unsigned *total = device_memory(4);
+  for (int i = 0; i < 50; i++) RUN("count", linear(1, 32), true, total);
+  RUN("count", linear(1, 32), false, total);
+  for (int i = 0; i < 50; i++) RUN("count", linear(1, 32), true, total);
+  RUN("count", linear(10, 32), false, total);
+  ck_assert_uint_eq(*total, (50 + 1 + 50 + 10) * 32);
+}
+END_TEST
+
 START_TEST(cooperative_launch_must_fit) {
   object_load(SOFT_OBJECT_FAST);
   struct gpu_kernel *kernel = NULL;
@@ -103,15 +115,16 @@ END_TEST
 START_TEST(child_of_fork_has_a_device_that_works) {
   object_load(SOFT_OBJECT_FAST);
   unsigned *total = device_memory(4);
-  RUN("count", linear(8, 64), false, total);
+  RUN("count", linear(7, 64), false, total);
+  for (int i = 0; i < 32; i++) RUN("count", linear(1, 2), true, total);
   device->table->fork_prepare(device);
   memory_fork_prepare(memory);
   pid_t child = fork();
   memory_fork_done(memory);
   device->table->fork_done(device, child == 0);
   if (child == 0) {
-    struct failure failure = launch_run("count", linear(8, 64), &total, sizeof total, false);
-    _exit(failure.status == HRX_OK && *total == 1024 ? 0 : 1);
+    struct failure failure = launch_run("count", linear(1, 64), &total, sizeof total, false);
+    _exit(failure.status == HRX_OK && *total == 576 ? 0 : 1);
   }
   int status = -1;
   ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -137,6 +150,7 @@ static int run_with(const char *variable, const char *value, bool limited) {
       tcase_add_loop_test(rules, waves_of_a_workgroup_wait_for_each_other_without_a_barrier, 0, SOFT_OBJECTS);
       tcase_add_test(rules, cancelled_kernel_ends);
       tcase_add_test(rules, many_dispatches_at_once_all_end);
+      tcase_add_test(rules, launch_that_nobody_helps_runs_after_many_that_were_helped);
       tcase_add_test(rules, cooperative_launch_must_fit);
       tcase_add_test(rules, child_of_fork_has_a_device_that_works);
     }

@@ -67,7 +67,7 @@ struct soft_dispatch {
   uint64_t started_ns;
   uint32_t users;         /* contexts that belong to it, running or parked */
   uint32_t reported;      /* waves told about after a timeout */
-  bool active;            /* in the scheduler's list */
+  _Atomic bool active;    /* in the scheduler's list */
   bool finished;          /* `done` has been or is about to be called */
   struct soft_dispatch *next_active, *previous_active;
   struct failure failure;

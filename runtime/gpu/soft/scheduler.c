@@ -444,10 +444,13 @@ void scheduler_start(struct gpu_dispatch *base, gpu_done done, void *context) {
 
 bool scheduler_help(struct gpu_dispatch *base, uint64_t slice_ns) {
   struct soft_dispatch *dispatch = (struct soft_dispatch *)(void *)base;
+  struct soft_scheduler *scheduler = scheduler_of(dispatch);
   if (config_get()->deterministic) return false;
+  /* a waiter asks again and again: do not take the lock from the workers for nothing */
+  if (!dispatch->active && scheduler->parked_count == 0) return false;
   uint32_t mxcsr = _mm_getcsr();
   _mm_setcsr(0x1f80);
-  bool worked = turn(scheduler_of(dispatch), dispatch, time_after(time_now_ns(), slice_ns));
+  bool worked = turn(scheduler, dispatch, time_after(time_now_ns(), slice_ns));
   _mm_setcsr(mxcsr);
   return worked;
 }
@@ -472,7 +475,7 @@ void scheduler_fork_done(struct soft_scheduler *scheduler, bool child) {
     scheduler->turns = scheduler->resident = 0;
     scheduler->resident_scratch = 0;
     scheduler->active_count = scheduler->parked_count = 0;
-    scheduler->sleepers = scheduler->spinners = 0;
+    scheduler->sleepers = scheduler->spinners = scheduler->drowsy = scheduler->helped = 0;
     scheduler->workers = 0;
   }
   pthread_mutex_unlock(&scheduler->lock);
