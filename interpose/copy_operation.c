@@ -95,11 +95,17 @@ static unsigned accesses_of(const struct side *destination, const struct side *s
 }
 
 /* Waits for all that the stream has been given so far. */
-static hipError_t settle(struct ihipStream_t *stream) {
+static hrx_status wait_for(struct ihipStream_t *stream) {
   struct clock clock = {0};
   hrx_status status = stream_clock(stream->stream, &clock);
   if (status == HRX_OK) status = engine_clock_wait(stream->engine, &clock, UINT64_MAX);
   clock_finish(&clock);
+  return status;
+}
+
+/* The same for a call on which HIP blocks: it also reports what failed. */
+static hipError_t settle(struct ihipStream_t *stream) {
+  hrx_status status = wait_for(stream);
   return status == HRX_OK ? hip_stream_failure(stream) : error_of(status);
 }
 

@@ -23,7 +23,8 @@ bool real_library_used(void) { return used; }
 static void *library_open(void) {
   char path[PATH_MAX];
   if (!hip_library_find(path, sizeof path)) {
-    log_line(config_get()->gpu == GPU_CHOICE_HIP ? LOG_ERROR : LOG_INFO, "no real HIP library was found");
+    log_line(config_get()->gpu == GPU_CHOICE_HIP ? LOG_ERROR : LOG_INFO, "no real HIP library was found%s",
+             config_get()->gpu == GPU_CHOICE_HIP ? ": with HRX_GPU=hip there is no device" : "");
     return NULL;
   }
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);

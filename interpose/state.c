@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/config.h"
 #include "interpose/error.h"
+#include "interpose/real.h"
 #include "interpose/stream.h"
 #include "interpose/thread.h"
 
@@ -46,16 +47,24 @@ struct hip_state *state_existing(void) {
   return domain_existing() != NULL ? atomic_load_explicit(&current, memory_order_acquire) : NULL;
 }
 
+/* A GPU that cannot be made, an unknown HRX_SOFT_ARCH for instance, is none. */
+static hipError_t start_failed(hrx_status status) {
+  hipError_t error = error_logged(status);
+  return error == hipErrorNoBinaryForGpu ? hipErrorNoDevice : error;
+}
+
 hipError_t state_start(struct hip_state **out_state) {
   struct hip_state *state = state_existing();
   if (__builtin_expect(state != NULL, 1)) {
     *out_state = state;
     return hipSuccess;
   }
+  /* asked for the real library, a program must not get results from another GPU */
+  if (config_get()->gpu == GPU_CHOICE_HIP && !real_library_used()) return hipErrorNoDevice;
   /* in a forked child the lock may be another thread's: the domain says so without one */
   struct domain *domain = NULL;
   hrx_status status = domain_shared(&domain);
-  if (status != HRX_OK) return error_logged(status);
+  if (status != HRX_OK) return start_failed(status);
   pthread_mutex_lock(&creating);
   state = atomic_load_explicit(&current, memory_order_relaxed);
   if (state == NULL) {
@@ -63,7 +72,7 @@ hipError_t state_start(struct hip_state **out_state) {
     if (status == HRX_OK) atomic_store_explicit(&current, state, memory_order_release);
   }
   pthread_mutex_unlock(&creating);
-  if (status != HRX_OK) return error_logged(status);
+  if (status != HRX_OK) return start_failed(status);
   *out_state = state;
   return hipSuccess;
 }
