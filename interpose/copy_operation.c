@@ -163,17 +163,16 @@ hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation 
   task.access_count = accesses_of(&destination, &source, accesses);
   task.opaque = config_get()->order_stream || watchable(&destination) || source.allocation == NULL;
   hrx_status status = HRX_OK;
-  bool staged = false;
+  bool staged = false, pageable = source.allocation == NULL || destination.allocation == NULL;
   /* pageable memory on either side makes HIP's call a blocking one; a source can be staged instead, which never waits
-   * for a kernel that the host has yet to release */
-  if (completion == COMPLETE_LATER && source.allocation == NULL && destination.allocation != NULL)
+   * for a kernel that the host has yet to release. With nothing before it, waiting is the shorter way. */
+  if (completion == COMPLETE_LATER && source.allocation == NULL && destination.allocation != NULL && !hip_stream_idle(stream))
     status = staged_submit(stream, &task, &staged);
   if (status == HRX_OK && !staged) {
     struct point point;
-    bool pageable = source.allocation == NULL || destination.allocation == NULL;
-    if (pageable && completion == COMPLETE_LATER) completion = COMPLETE_CALL;
     task.opaque = task.opaque || (pageable && completion == COMPLETE_GRAPH);
     status = hip_stream_submit(stream, &task, &point);
+    if (status == HRX_OK && completion == COMPLETE_LATER && pageable) status = wait_for(stream);
   }
   if (status != HRX_OK) return error_of(status);
   return completion == COMPLETE_CALL ? settle(stream) : hipSuccess;
