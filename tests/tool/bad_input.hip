@@ -1,0 +1,70 @@
+/* What goes wrong on purpose, one way a run: argv[1] says which. Prints the HIP error's number and whether it goes on. */
+#include <hip/hip_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+__global__ void set(int *pointer, int value) { *pointer = value; }
+
+__global__ void endless(volatile int *pointer) {
+  while (*pointer == 0) {
+  }
+}
+
+static int launch_works() {
+  int *pointer = nullptr, value = 0;
+  if (hipMalloc(&pointer, sizeof(int)) != hipSuccess) return 0;
+  set<<<1, 1>>>(pointer, 42);
+  int good = hipMemcpy(&value, pointer, sizeof value, hipMemcpyDeviceToHost) == hipSuccess && value == 42;
+  return good && hipFree(pointer) == hipSuccess;
+}
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "";
+  hipError_t error = hipSuccess;
+  if (strcmp(what, "target") == 0) {
+    int *pointer = nullptr;
+    printf("malloc %d\n", (int)hipMalloc(&pointer, 4));
+    set<<<1, 1>>>(pointer, 1);
+    error = hipGetLastError();
+    printf("error %d\n", (int)error);
+    return 0;
+  }
+  if (strcmp(what, "unsupported") == 0) {
+    int *pointer = nullptr;
+    error = hipMalloc(&pointer, 8);
+    error = hipStreamWaitValue32(nullptr, pointer, 0, 0, 0xffffffff);
+    error = hipStreamWaitValue32(nullptr, pointer, 0, 0, 0xffffffff);
+  } else if (strcmp(what, "memory") == 0) {
+    std::vector<void *> blocks;
+    void *block = nullptr;
+    while ((error = hipMalloc(&block, 8 << 20)) == hipSuccess && blocks.size() < 1000) blocks.push_back(block);
+    size_t free_bytes = 0, total = 0;
+    hipError_t asked = hipMemGetInfo(&free_bytes, &total);
+    printf("blocks %zu, total %zu, %s\n", blocks.size(), total, asked == hipSuccess && free_bytes < 8 << 20 ? "full" : "not full");
+    for (void *at : blocks)
+      if (hipFree(at) != hipSuccess) printf("a block could not be freed\n");
+  } else if (strcmp(what, "endless") == 0) {
+    int *pointer = nullptr;
+    error = hipMalloc(&pointer, 4);
+    error = hipMemset(pointer, 0, 4);
+    endless<<<4, 64>>>(pointer);
+    printf("started\n");
+    fflush(stdout);
+    error = hipDeviceSynchronize();
+  } else if (strcmp(what, "launch") == 0) {
+    int *pointer = nullptr;
+    error = hipMalloc(&pointer, 4);
+    set<<<1, 1>>>(pointer, 1);
+    error = hipGetLastError();
+    if (error == hipSuccess) error = hipDeviceSynchronize();
+    printf("error %d\n", (int)error);
+    return 0;
+  }
+  printf("error %d\n", (int)error);
+  (void)hipGetLastError();
+  printf("goes on: %s\n", launch_works() ? "yes" : "no");
+  return 0;
+}
