@@ -2,7 +2,8 @@
 # dependency files live under $(B).
 #
 #   make [SAN=address|thread]   the library, the preload, the stand-ins, the tool
-#   make demo | check | check-full | bench | fuzz | install | format | clean
+#   make demo | check | check-full | bench | fuzz | install | clean
+#   make format [SINCE=COMMIT]  lines changed since then
 
 SAN ?=
 B := build$(if $(SAN),/$(SAN))
@@ -92,8 +93,11 @@ $(B)/tests/unit/%: tests/unit/%.c $(B)/obj/libinside.a
 unit: $(UNIT_TESTS)
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 
+# Only lines changed since that commit: tables keep the columns that their authors gave them.
+SINCE ?= HEAD
 format:
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	@command -v clang-format-diff >/dev/null || { echo "make format needs clang-format-diff (Debian: clang-format)"; exit 1; }
+	git diff -U0 --no-color $(SINCE) -- '*.c' '*.h' | clang-format-diff -p1 -i
 
 clean:
 	rm -rf build

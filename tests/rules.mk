@@ -50,6 +50,10 @@ check: setup
 	$(MAKE) --no-print-directory -j$$(nproc) SAN=$(SAN) check-built
 	scripts/check $(B) $(B)/check.tsv $(SAN)
 
+# All that takes long, a stage at a time; what has passed is not repeated until a source changes.
+check-full: setup
+	scripts/check-full $(B) $(B)/check.tsv
+
 demo: setup
 	$(MAKE) --no-print-directory -j$$(nproc) all $(APPS)/vector_add.hipcc-O3
 	B=$(B) scripts/demo
