@@ -44,18 +44,23 @@ static inline uint64_t register_get(unsigned index, unsigned registers, unsigned
   return registers == 2 ? (uint64_t)wave->v[index + 1][lane] << 32 | wave->v[index][lane] : wave->v[index][lane];
 }
 
+/* What follows the operation: handlers may go on to it by themselves. */
+static inline const struct operation *stop(struct wave *stopped, const struct operation *operation) {
+  (void)stopped;
+  return operation;
+}
+
 /* Binds and runs one instruction. */
 static inline void step(const struct binding_table *table, const struct instruction *instruction) {
-  struct operation operation;
-  memset(&operation, 0, sizeof operation);
+  struct operation operations[2] = {{0}, {.handler = stop}};
   for (unsigned i = 0; i < table->count; i++) {
     const struct binding *row = &table->rows[i];
     if (row->opcode != instruction->opcode) continue;
-    operation.instruction = instruction;
-    operation.handler = row->handler;
-    if (row->bind(row, instruction, &operation) != HRX_OK) ck_abort_msg("%s: cannot bind", opcode_name(row->opcode));
+    operations[0].instruction = instruction;
+    operations[0].handler = row->handler;
+    if (row->bind(row, instruction, operations) != HRX_OK) ck_abort_msg("%s: cannot bind", opcode_name(row->opcode));
     wave->mode = mode;
-    if (operation.handler(wave, &operation) != &operation + 1) ck_abort_msg("%s: stopped", opcode_name(row->opcode));
+    if (operations[0].handler(wave, operations) != operations + 1) ck_abort_msg("%s: stopped", opcode_name(row->opcode));
     return;
   }
   ck_abort_msg("no row for %s", opcode_name(instruction->opcode));

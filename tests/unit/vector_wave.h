@@ -79,9 +79,15 @@ static struct instruction instruction_of(enum opcode opcode, unsigned destinatio
   return result;
 }
 
+/* What follows the operation: handlers may go on to it by themselves. */
+static const struct operation *stop(struct wave *stopped, const struct operation *operation) {
+  (void)stopped;
+  return operation;
+}
+
 /* Binds and runs; `expected` is a copy of the wave from before, for the caller to edit. */
 static void wave_step(const struct instruction *instruction) {
-  struct operation operations[2] = {0};
+  struct operation operations[2] = {{0}, {.handler = stop}};
   const struct binding *row = level->bindings[instruction->opcode];
   ck_assert_msg(row != NULL, "%s: no binding", opcode_name(instruction->opcode));
   operations[0].instruction = instruction;

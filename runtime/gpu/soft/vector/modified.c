@@ -118,13 +118,10 @@ static operation_handler handler_for(const struct binding *row, const struct vec
   unsigned scalars = 0; /* bit i: source i is one */
   if (out->flags & OPERATION_MODIFIED) return row->modified;
   for (unsigned i = 0; i < count; i++) {
-    if (out->kind[i] == SOURCE_SPECIAL) return row->handler;
     scalars |= (unsigned)(out->kind[i] != SOURCE_VECTOR) << i;
+    if (out->kind[i] == SOURCE_SPECIAL) return row->handler;
   }
-  if (form->mixed != NULL) return form->mixed[scalars];
-  if (scalars == 0 && form->vectors != NULL) return form->vectors;
-  if (scalars == 1 && form->scalar != NULL) return form->scalar;
-  return row->handler;
+  return form->hot != NULL && form->hot[scalars] != NULL ? form->hot[scalars] : row->handler;
 }
 
 hrx_status SOFT_NAME(vector_bind)(const struct binding *row, const struct instruction *instruction, struct operation *out) {

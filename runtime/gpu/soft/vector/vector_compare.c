@@ -86,15 +86,15 @@ VECTOR_INLINE uint32_t class_f16(uint32_t bits) { return class_bit(bits & 0x7fff
   ORDERS(X, PLAIN, u16) CONSTANTS(X, i32) CONSTANTS(X, u32) CONSTANTS(X, i64) CONSTANTS(X, u64)                \
   FLOATS(X, HOT, f32) FLOATS(X, PLAIN, f64) HALVES(X) CLASSES(X)
 
-#define COMPARE_FORM_(suffix, hot, first, at, bt)                                                              \
+#define COMPARE_FORM_(suffix, hot, at, bt)                                                                     \
   static const struct vector_form v_cmpx_##suffix##_form = {                                                   \
-    v_cmp_##suffix##_compute, hot, first, NULL, {VECTOR_mask, VECTOR_##at, VECTOR_##bt, VECTOR_none}, VECTOR_TO_EXEC};
-#define COMPARE_DEFINE_PLAIN(suffix, at, bt, ...)                \
+    v_cmp_##suffix##_compute, hot, {VECTOR_mask, VECTOR_##at, VECTOR_##bt, VECTOR_none}, VECTOR_TO_EXEC};
+#define COMPARE_DEFINE_PLAIN(suffix, at, bt, ...)                  \
   VECTOR_DEFINE(PLAIN2, v_cmp_##suffix, mask, at, bt, __VA_ARGS__) \
-  COMPARE_FORM_(suffix, NULL, NULL, at, bt)
+  COMPARE_FORM_(suffix, NULL, at, bt)
 #define COMPARE_DEFINE_HOT(suffix, at, bt, ...)                  \
-  VECTOR_DEFINE(HOT2, v_cmp_##suffix, mask, at, bt, __VA_ARGS__)   \
-  COMPARE_FORM_(suffix, v_cmp_##suffix##_vectors, v_cmp_##suffix##_scalar, at, bt)
+  VECTOR_DEFINE(HOT2, v_cmp_##suffix, mask, at, bt, __VA_ARGS__) \
+  COMPARE_FORM_(suffix, v_cmp_##suffix##_hot, at, bt)
 #define COMPARE_DEFINE(kind, ...) COMPARE_DEFINE_##kind(__VA_ARGS__)
 
 #define COMPARE_ROW(kind, suffix, ...)                                                                         \
