@@ -2,7 +2,8 @@
  *
  * Execution is  `while (operation != NULL) operation = operation->handler(wave, operation);`
  * A handler does its work and returns the operation to go on with: `operation + 1`, a branch target, or NULL when the wave
- * stops (it has set wave->state, and wave->next where the wave goes on later). */
+ * stops (it has set wave->state, and wave->next where the wave goes on later). It may also go on by itself, in tail position
+ * (vector_next in vector/vector.h). */
 #ifndef HRX_GPU_SOFT_OPERATION_H
 #define HRX_GPU_SOFT_OPERATION_H
 
