@@ -73,7 +73,7 @@ $(B)/obj/libinside.a: $(OBJECTS)
 
 $(B)/lib/libhrx.so: $(OBJECTS) runtime/hrx.map
 	@mkdir -p $(@D)
-	$(CC) $(SANFLAGS) -shared -Wl,-soname,libhrx.so.1 -Wl,--version-script=runtime/hrx.map -Wl,-z,now -Wl,-z,defs \
+	$(CC) $(SANFLAGS) -shared -Wl,-soname,libhrx.so.1 -Wl,--version-script=runtime/hrx.map -Wl,-z,nodelete -Wl,-z,now -Wl,-z,defs \
 	  -o $@ $(OBJECTS) $(LIBS)
 	ln -sf libhrx.so $(B)/lib/libhrx.so.1
 

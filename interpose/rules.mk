@@ -1,4 +1,5 @@
 # libhrx_interpose.so: the exported names of the HIP libraries, as jumps into libhrx.so. Generated: its version script.
+# Never unloaded (nodelete), like libhrx.so: threads of the library run for as long as the process.
 
 INTERPOSE_GENERATED := $(B)/obj/interpose/generated
 
@@ -11,5 +12,5 @@ $(INTERPOSE_GENERATED)/exports.map: interpose/entrypoints.def interpose/exports.
 $(B)/lib/libhrx_interpose.so: $(B)/obj/interpose/trampolines.o $(B)/lib/libhrx.so $(INTERPOSE_GENERATED)/exports.map
 	@mkdir -p $(@D)
 	$(CC) $(SANFLAGS) -shared -nostartfiles -Wl,-soname,libamdhip64.so.5 -Wl,--version-script=$(INTERPOSE_GENERATED)/exports.map \
-	  -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -Wl,--enable-new-dtags -Wl,-z,now -Wl,-z,defs -Wl,--no-as-needed \
+	  -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -Wl,--enable-new-dtags -Wl,-z,nodelete -Wl,-z,now -Wl,-z,defs -Wl,--no-as-needed \
 	  -o $@ $(B)/obj/interpose/trampolines.o -L$(B)/lib -l:libhrx.so
