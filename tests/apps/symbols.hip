@@ -1,9 +1,11 @@
-/* __device__ and __constant__ variables: initial values, copies both ways with offsets, addresses, pointers between them. */
+/* __device__, __constant__ and __managed__ variables: initial values, copies both ways with offsets, addresses, pointers between
+ * them, host and device looking at one. */
 #include "app.h"
 
 __device__ int counters[4] = {10, 20, 30, 40};
 __constant__ float table[64];
 __device__ double zeroed;
+__managed__ int shared[4] = {1, 2, 3, 4};
 __device__ int *pointer_to = &counters[2];
 
 __global__ void use(float *out) {
@@ -12,10 +14,13 @@ __global__ void use(float *out) {
   if (t == 0) {
     *pointer_to += 1000;
     zeroed += 2.5;
+    shared[1] += shared[3];
   }
 }
 
 int main() {
+  EXPECT(shared[3] == 4, "shared[3] starts as %d", shared[3]);
+  shared[3] = 40;
   int start[4];
   CHECK(hipMemcpyFromSymbol(start, HIP_SYMBOL(counters), sizeof start));
   for (int i = 0; i < 4; i++) EXPECT(start[i] == 10 * (i + 1), "counters[%d] starts as %d", i, start[i]);
@@ -45,5 +50,6 @@ int main() {
   double sum = 0;
   CHECK(hipMemcpyFromSymbol(&sum, HIP_SYMBOL(zeroed), sizeof sum));
   EXPECT(sum == 2.5, "zeroed is %g", sum);
+  EXPECT(shared[1] == 42, "shared[1] is %d", shared[1]);
   return app_end();
 }
