@@ -180,18 +180,58 @@ LANE_INLINE void lanes_range(const uint32_t *low, uint64_t exec, uint32_t *out_l
 #endif
 }
 
+#ifdef SOFT_LEVEL_v4
+/* Rows of 16 lanes are looked at by themselves: tiles of 16 x 16 read one word or 16 neighbours in each, and the host's gathers
+ * are slow. */
+LANE_INLINE bool row_uniform(__m512i offsets, __mmask16 mask, uint32_t first) {
+  return _mm512_mask_cmpneq_epi32_mask(mask, offsets, _mm512_set1_epi32((int)first)) == 0;
+}
+LANE_INLINE bool row_contiguous(__m512i offsets, __mmask16 mask, uint32_t start, uint32_t stride) {
+  const __m512i ramp = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                          _mm512_set1_epi32((int)stride));
+  return _mm512_mask_cmpneq_epi32_mask(mask, offsets, _mm512_add_epi32(ramp, _mm512_set1_epi32((int)start))) == 0;
+}
+
+LANE_INLINE void row_gather(uint32_t *registers, const uint8_t *memory, const uint32_t *lanes, __mmask16 mask, enum element element) {
+  const unsigned count = element_registers(element), lane = (unsigned)__builtin_ctz(mask);
+  const __m512i offsets = _mm512_loadu_si512(lanes);
+  const uint32_t first = lanes[lane];
+  if (row_uniform(offsets, mask, first)) {
+    for (unsigned k = 0; k < count; k++) {
+      const uint32_t value = *(const volatile guest32 *)(memory + first + 4 * k);
+      _mm512_mask_storeu_epi32(registers + k * SOFT_LANES, mask, _mm512_set1_epi32((int)value));
+    }
+    return;
+  }
+  if (element == ELEMENT_B32 && row_contiguous(offsets, mask, first - 4 * lane, 4)) {
+    const uint8_t *start = memory + (ptrdiff_t)first - (ptrdiff_t)(4 * lane);
+    _mm512_mask_storeu_epi32(registers, mask, _mm512_maskz_loadu_epi32(mask, start));
+    return;
+  }
+  if (element == ELEMENT_B64 && mask == 0xffff && row_contiguous(offsets, mask, first, 8)) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i low = _mm512_loadu_si512(memory + first), high = _mm512_loadu_si512(memory + first + 64);
+    _mm512_storeu_si512(registers, _mm512_permutex2var_epi32(low, even, high));
+    _mm512_storeu_si512(registers + SOFT_LANES,
+                        _mm512_permutex2var_epi32(low, _mm512_add_epi32(even, _mm512_set1_epi32(1)), high));
+    return;
+  }
+  for (unsigned k = 0; k < count; k++)
+    _mm512_mask_storeu_epi32(registers + k * SOFT_LANES, mask,
+                             _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), mask, offsets, memory + 4 * k, 1));
+}
+#endif
+
 /* registers[lane] = memory[offsets[lane]] for the active lanes; every address has been checked. `offsets` are below 2^31 and
  * are the caller's copy: registers may be the ones that they came from. */
 LANE_INLINE void lanes_gather(uint32_t *registers, const uint8_t *memory, const uint32_t *offsets, uint64_t exec,
                               enum element element) {
 #ifdef SOFT_LEVEL_v4
   if (element_bytes(element) >= 4) {
-    for (unsigned k = 0; k < element_registers(element); k++)
-      for (unsigned row = 0; row < LANE_ROWS; row++) {
-        uint32_t *to = registers + k * SOFT_LANES + 16 * row;
-        _mm512_storeu_si512(to, _mm512_mask_i32gather_epi32(_mm512_loadu_si512(to), (__mmask16)(exec >> 16 * row),
-                                                            _mm512_loadu_si512(offsets + 16 * row), memory + 4 * k, 1));
-      }
+    for (unsigned row = 0; row < LANE_ROWS; row++) {
+      const __mmask16 mask = (__mmask16)(exec >> 16 * row);
+      if (mask != 0) row_gather(registers + 16 * row, memory, offsets + 16 * row, mask, element);
+    }
     return;
   }
 #endif
@@ -206,9 +246,17 @@ LANE_INLINE void lanes_scatter(const uint32_t *registers, uint8_t *memory, const
                                enum element element) {
 #ifdef SOFT_LEVEL_v4
   if (element == ELEMENT_B32) {
-    for (unsigned row = 0; row < LANE_ROWS; row++)
-      _mm512_mask_i32scatter_epi32(memory, (__mmask16)(exec >> 16 * row), _mm512_loadu_si512(offsets + 16 * row),
-                                   _mm512_loadu_si512(registers + 16 * row), 1);
+    for (unsigned row = 0; row < LANE_ROWS; row++) {
+      const __mmask16 mask = (__mmask16)(exec >> 16 * row);
+      const __m512i places = _mm512_loadu_si512(offsets + 16 * row), values = _mm512_loadu_si512(registers + 16 * row);
+      if (mask == 0) continue;
+      const unsigned lane = (unsigned)__builtin_ctz(mask);
+      const uint32_t first = offsets[16 * row + lane];
+      if (row_contiguous(places, mask, first - 4 * lane, 4))
+        _mm512_mask_storeu_epi32(memory + (ptrdiff_t)first - (ptrdiff_t)(4 * lane), mask, values);
+      else
+        _mm512_mask_i32scatter_epi32(memory, mask, places, values, 1);
+    }
     return;
   }
 #endif

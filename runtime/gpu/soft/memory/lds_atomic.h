@@ -1,7 +1,8 @@
 /* Atomics on LDS, with and without the value before (RDNA2 ISA, "DS opcodes"). Included by memory_lds.c alone.
  *
- * The low address bits that an operand's size does not allow are ignored, as the aligned mode of the hardware does; outside
- * of LDS the value before is zero and nothing is written. */
+ * The waves of a workgroup run in turn on one thread (context.c), so plain accesses are atomic. The low address bits that an
+ * operand's size does not allow are ignored, as the aligned mode of the hardware does; outside of LDS the value before is
+ * zero and nothing is written. */
 #ifndef HRX_GPU_SOFT_MEMORY_LDS_ATOMIC_H
 #define HRX_GPU_SOFT_MEMORY_LDS_ATOMIC_H
 
@@ -37,7 +38,10 @@
     const bool compares = what == ATOMIC_COMPARE || what == ATOMIC_FLOAT_COMPARE;                                      \
     offset &= ~(uint32_t)((width) / 8 - 1);                                                                            \
     if ((uint64_t)offset + (width) / 8 > wave->lds_bytes) return 0;                                                    \
-    return atomic_apply##width(what, wave->lds + offset, compares ? data1 : data0, compares ? data0 : data1);          \
+    guest##width *word = (guest##width *)(wave->lds + offset);                                                         \
+    const uint##width##_t before = *word;                                                                              \
+    *word = atomic_result##width(what, before, compares ? data1 : data0, compares ? data0 : data1);                    \
+    return before;                                                                                                     \
   }
 LDS_APPLY(32)
 LDS_APPLY(64)

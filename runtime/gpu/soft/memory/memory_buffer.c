@@ -32,7 +32,7 @@ LANE_INLINE bool lane_check(struct wave *wave, const struct operation *operation
   return true;
 }
 
-LANE_INLINE const struct operation *move_lanes(struct wave *wave, const struct operation *operation, enum element element,
+__attribute__((noinline)) SOFT_GUEST static const struct operation *move_lanes(struct wave *wave, const struct operation *operation, enum element element,
                                                bool write) {
   static const uint8_t zeros[16];
   const struct resource resource = resource_of(wave, operation);
@@ -56,14 +56,18 @@ LANE_INLINE const struct operation *move_lanes(struct wave *wave, const struct o
   return operation + 1;
 }
 
+/* Whether the resource is that of a kernel's stack: dword d of lane l is dword d * lanes + l. */
+LANE_INLINE bool stack_is(const struct resource *resource, const struct operation *operation) {
+  return resource->swizzle && resource->lane_index && resource->stride == 0 && resource->index_stride == SOFT_LANES &&
+         resource->check == CHECK_EMPTY && resource->records != 0 && (operation->extra & EXTRA_IDXEN) == 0;
+}
+
 /* The stack with one offset for all lanes, which is nearly every access to it. *out_row: where lane 0's dword is. */
 LANE_INLINE bool stack_row(struct wave *wave, const struct operation *operation, uint64_t exec, unsigned bytes,
                            uint64_t *out_row, uint32_t *out_byte) {
   const struct resource resource = resource_of(wave, operation);
   uint32_t offset = operation->extra & EXTRA_OFFSET;
-  if (!resource.swizzle || !resource.lane_index || resource.stride != 0 || resource.index_stride != SOFT_LANES ||
-      resource.check != CHECK_EMPTY || resource.records == 0 || (operation->extra & EXTRA_IDXEN) != 0)
-    return false;
+  if (!stack_is(&resource, operation)) return false;
   if ((operation->extra & EXTRA_OFFEN) != 0) {
     const uint32_t *words = wave_word(wave, operation->source[0]);
     const unsigned first = lanes_first(exec);
@@ -75,38 +79,66 @@ LANE_INLINE bool stack_row(struct wave *wave, const struct operation *operation,
   return *out_byte + bytes <= 4;
 }
 
+/* The stack with an offset for each lane: out_offsets count from *out_base. */
+LANE_INLINE bool stack_spread(struct wave *wave, const struct operation *operation, uint64_t exec, unsigned bytes, bool write,
+                              uint64_t *out_base, uint32_t *out_offsets) {
+  const struct resource resource = resource_of(wave, operation);
+  const uint32_t *words = wave_word(wave, operation->source[0]), constant = operation->extra & EXTRA_OFFSET;
+  if (!stack_is(&resource, operation) || (operation->extra & EXTRA_OFFEN) == 0) return false;
+  uint32_t spread = 0, crossing = 0;
+  for (unsigned lane = 0; lane < SOFT_LANES; lane++) {
+    const uint32_t offset = words[lane] + constant, on = (exec >> lane & 1) != 0 ? UINT32_MAX : 0;
+    spread |= offset & on;
+    crossing |= ((offset & 3) + bytes - 1) & on;
+    out_offsets[lane] = (offset & ~3u) * SOFT_LANES + 4 * lane + (offset & 3);
+  }
+  *out_base = resource.base + operation_scalar(wave, operation, 1);
+  if (spread >= 1u << 24 || crossing >= 4) return false;
+  uint32_t least, most;
+  lanes_range(out_offsets, exec, &least, &most);
+  return buffer_ok(wave, *out_base + least, (uint64_t)(most - least) + bytes, write);
+}
+
 LANE_INLINE const struct operation *load(struct wave *wave, const struct operation *operation, enum element element) {
   const uint64_t exec = wave_exec(wave);
+  const unsigned bytes = element_bytes(element);
   uint64_t row;
-  uint32_t byte;
+  uint32_t byte, offsets[SOFT_LANES] __attribute__((aligned(64)));
   if (exec == 0) return operation + 1;
   if ((operation->extra & EXTRA_COHERENT) != 0) __atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in memory_global.c */
-  if (element_bytes(element) > 4 || !stack_row(wave, operation, exec, element_bytes(element), &row, &byte) ||
-      !buffer_ok(wave, row, 4 * SOFT_LANES, false))
-    return move_lanes(wave, operation, element, false);
   uint32_t *registers = wave_word(wave, operation->destination);
-  const uint8_t *memory = (const uint8_t *)(uintptr_t)row + byte;
-  if (element == ELEMENT_B32)
-    lanes_load_row(registers, memory, exec, element);
-  else
-    FOR_LANES(lane, exec) element_load_lane(registers, lane, memory + 4 * lane, element);
+  if (bytes > 4) return move_lanes(wave, operation, element, false);
+  if (stack_row(wave, operation, exec, bytes, &row, &byte) && buffer_ok(wave, row, 4 * SOFT_LANES, false)) {
+    const uint8_t *memory = (const uint8_t *)(uintptr_t)row + byte;
+    if (element == ELEMENT_B32)
+      lanes_load_row(registers, memory, exec, element);
+    else
+      FOR_LANES(lane, exec) element_load_lane(registers, lane, memory + 4 * lane, element);
+    return operation + 1;
+  }
+  if (!stack_spread(wave, operation, exec, bytes, false, &row, offsets)) return move_lanes(wave, operation, element, false);
+  FOR_LANES(lane, exec) element_load_lane(registers, lane, (const uint8_t *)(uintptr_t)row + offsets[lane], element);
   return operation + 1;
 }
 
 LANE_INLINE const struct operation *store(struct wave *wave, const struct operation *operation, enum element element) {
   const uint64_t exec = wave_exec(wave);
+  const unsigned bytes = element_bytes(element);
   uint64_t row;
-  uint32_t byte;
+  uint32_t byte, offsets[SOFT_LANES] __attribute__((aligned(64)));
   if (exec == 0) return operation + 1;
-  if (element_bytes(element) > 4 || !stack_row(wave, operation, exec, element_bytes(element), &row, &byte) ||
-      !buffer_ok(wave, row, 4 * SOFT_LANES, true))
-    return move_lanes(wave, operation, element, true);
   const uint32_t *registers = wave_word(wave, operation->source[2]);
-  uint8_t *memory = (uint8_t *)(uintptr_t)row + byte;
-  if (element == ELEMENT_B32)
-    lanes_store_row(registers, memory, exec, element);
-  else
-    FOR_LANES(lane, exec) element_store_lane(registers, lane, memory + 4 * lane, element);
+  if (bytes > 4) return move_lanes(wave, operation, element, true);
+  if (stack_row(wave, operation, exec, bytes, &row, &byte) && buffer_ok(wave, row, 4 * SOFT_LANES, true)) {
+    uint8_t *memory = (uint8_t *)(uintptr_t)row + byte;
+    if (element == ELEMENT_B32)
+      lanes_store_row(registers, memory, exec, element);
+    else
+      FOR_LANES(lane, exec) element_store_lane(registers, lane, memory + 4 * lane, element);
+    return operation + 1;
+  }
+  if (!stack_spread(wave, operation, exec, bytes, true, &row, offsets)) return move_lanes(wave, operation, element, true);
+  FOR_LANES(lane, exec) element_store_lane(registers, lane, (uint8_t *)(uintptr_t)row + offsets[lane], element);
   return operation + 1;
 }
 

@@ -57,70 +57,98 @@ LANE_INLINE const struct operation *store_lanes(struct wave *wave, const struct 
     return store_lanes(wave, operation, form, element);                                                               \
   }
 
+/* Addresses that are not contiguous: all the same, or anything inside one allocation. */
+LANE_INLINE const struct operation *load_spread(struct wave *wave, const struct operation *operation, enum form form,
+                                                enum element element, operation_handler slow) {
+  const uint64_t exec = wave_exec(wave);
+  const unsigned first = lanes_first(exec), bytes = element_bytes(element);
+  uint32_t *registers = wave_word(wave, operation->destination);
+  uint32_t least, most, offsets[SOFT_LANES] __attribute__((aligned(64)));
+  const uint32_t *low;
+  uint64_t base;
+  if (!lanes_based(wave, operation, form, exec, first, &base, &low)) return slow(wave, operation);
+  if (lanes_equal(low, exec, first)) {
+    const uint64_t address = base + low[first];
+    if (__builtin_expect(!place_ok(wave, address, bytes, false), 0)) return slow(wave, operation);
+    lanes_load_uniform(registers, (const uint8_t *)(uintptr_t)address, exec, first, element);
+    return operation + 1;
+  }
+  if (__builtin_expect(!lanes_span(wave, base, low, exec, bytes, false, &least, &most), 0)) return slow(wave, operation);
+  for (unsigned lane = 0; lane < SOFT_LANES; lane++) offsets[lane] = low[lane] - least;
+  lanes_gather(registers, (const uint8_t *)(uintptr_t)(base + least), offsets, exec, element);
+  return operation + 1;
+}
+
+/* `spread` and `slow` are functions of their own so that the shortest path needs no stack. */
 LANE_INLINE const struct operation *load(struct wave *wave, const struct operation *operation, enum form form,
-                                         enum element element, operation_handler slow) {
+                                         enum element element, operation_handler spread, operation_handler slow) {
   const uint64_t exec = wave_exec(wave);
   if (exec == 0) return operation + 1;
   /* A coherent load may not be answered before this thread's earlier stores are out (x86 lets loads pass stores). */
   if (__builtin_expect(operation->extra & EXTRA_COHERENT, 0)) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   const unsigned first = lanes_first(exec), last = lanes_last(exec), bytes = element_bytes(element);
-  uint32_t *registers = wave_word(wave, operation->destination);
   const uint32_t *low;
   uint64_t base;
   if (__builtin_expect(!lanes_based(wave, operation, form, exec, first, &base, &low), 0)) return slow(wave, operation);
-  if (lanes_contiguous(low, exec, first, last, bytes)) {
-    const uint64_t address = base + low[first];
-    if (__builtin_expect(!access_ok(wave, address, (uint64_t)(last - first + 1) * bytes, false), 0)) return slow(wave, operation);
-    lanes_load_row(registers, (const uint8_t *)(uintptr_t)(address - (uint64_t)first * bytes), exec, element);
-    return operation + 1;
-  }
+  if (!lanes_contiguous(low, exec, first, last, bytes)) return spread(wave, operation);
+  const uint64_t address = base + low[first];
+  if (__builtin_expect(!place_ok(wave, address, (uint64_t)(last - first + 1) * bytes, false), 0))
+    return slow(wave, operation);
+  lanes_load_row(wave_word(wave, operation->destination), (const uint8_t *)(uintptr_t)(address - (uint64_t)first * bytes),
+                 exec, element);
+  return operation + 1;
+}
+
+LANE_INLINE const struct operation *store_spread(struct wave *wave, const struct operation *operation, enum form form,
+                                                 enum element element, operation_handler slow) {
+  const uint64_t exec = wave_exec(wave);
   uint32_t least, most, offsets[SOFT_LANES] __attribute__((aligned(64)));
-  if (__builtin_expect(!lanes_span(wave, base, low, exec, bytes, false, &least, &most), 0)) return slow(wave, operation);
-  const uint8_t *memory = (const uint8_t *)(uintptr_t)(base + least);
-  if (least == most) {
-    lanes_load_uniform(registers, memory, exec, first, element);
-    return operation + 1;
-  }
+  const uint32_t *low;
+  uint64_t base;
+  if (!lanes_based(wave, operation, form, exec, lanes_first(exec), &base, &low) ||
+      !lanes_span(wave, base, low, exec, element_bytes(element), true, &least, &most))
+    return slow(wave, operation);
   for (unsigned lane = 0; lane < SOFT_LANES; lane++) offsets[lane] = low[lane] - least;
-  lanes_gather(registers, memory, offsets, exec, element);
+  lanes_scatter(wave_word(wave, operation->source[2]), (uint8_t *)(uintptr_t)(base + least), offsets, exec, element);
   return operation + 1;
 }
 
 LANE_INLINE const struct operation *store(struct wave *wave, const struct operation *operation, enum form form,
-                                          enum element element, operation_handler slow) {
+                                          enum element element, operation_handler spread, operation_handler slow) {
   const uint64_t exec = wave_exec(wave);
   if (exec == 0) return operation + 1;
   const unsigned first = lanes_first(exec), last = lanes_last(exec), bytes = element_bytes(element);
-  const uint32_t *registers = wave_word(wave, operation->source[2]);
   const uint32_t *low;
   uint64_t base;
   if (__builtin_expect(!lanes_based(wave, operation, form, exec, first, &base, &low), 0)) return slow(wave, operation);
-  if (lanes_contiguous(low, exec, first, last, bytes)) {
-    const uint64_t address = base + low[first];
-    if (__builtin_expect(!access_ok(wave, address, (uint64_t)(last - first + 1) * bytes, true), 0)) return slow(wave, operation);
-    lanes_store_row(registers, (uint8_t *)(uintptr_t)(address - (uint64_t)first * bytes), exec, element);
-    return operation + 1;
-  }
-  uint32_t least, most, offsets[SOFT_LANES] __attribute__((aligned(64)));
-  if (__builtin_expect(!lanes_span(wave, base, low, exec, bytes, true, &least, &most), 0)) return slow(wave, operation);
-  for (unsigned lane = 0; lane < SOFT_LANES; lane++) offsets[lane] = low[lane] - least;
-  lanes_scatter(registers, (uint8_t *)(uintptr_t)(base + least), offsets, exec, element);
+  if (!lanes_contiguous(low, exec, first, last, bytes)) return spread(wave, operation);
+  const uint64_t address = base + low[first];
+  if (__builtin_expect(!place_ok(wave, address, (uint64_t)(last - first + 1) * bytes, true), 0))
+    return slow(wave, operation);
+  lanes_store_row(wave_word(wave, operation->source[2]), (uint8_t *)(uintptr_t)(address - (uint64_t)first * bytes), exec,
+                  element);
   return operation + 1;
 }
 
+#define SPREAD(what, form, element)                                                                                    \
+  LANE_SLOW const struct operation *what##_spread_##form##_##element(struct wave *wave, const struct operation *operation) { \
+    return what##_spread(wave, operation, form, element, what##_slow_##form##_##element);                              \
+  }
 #define FAST(what, form, element)                                                                                      \
   SOFT_GUEST static const struct operation *what##_##form##_##element(struct wave *wave, const struct operation *operation) { \
-    return what(wave, operation, form, element, what##_slow_##form##_##element);                                       \
+    return what(wave, operation, form, element, what##_spread_##form##_##element, what##_slow_##form##_##element);     \
   }
+
+#define FAST_AND_SPREAD(what, form, element) SPREAD(what, form, element) FAST(what, form, element)
 
 #define LOAD_HANDLERS(element)                                                                    \
   LOAD_SLOW(FORM_ADDRESS, element) LOAD_SLOW(FORM_BASE, element) LOAD_SLOW(FORM_FLAT, element)    \
-  LOAD_SLOW(FORM_SCRATCH, element) FAST(load, FORM_ADDRESS, element) FAST(load, FORM_BASE, element) \
-  FAST(load, FORM_FLAT, element)
+  LOAD_SLOW(FORM_SCRATCH, element) FAST_AND_SPREAD(load, FORM_ADDRESS, element) FAST_AND_SPREAD(load, FORM_BASE, element) \
+  FAST_AND_SPREAD(load, FORM_FLAT, element)
 #define STORE_HANDLERS(element)                                                                      \
   STORE_SLOW(FORM_ADDRESS, element) STORE_SLOW(FORM_BASE, element) STORE_SLOW(FORM_FLAT, element)    \
-  STORE_SLOW(FORM_SCRATCH, element) FAST(store, FORM_ADDRESS, element) FAST(store, FORM_BASE, element) \
-  FAST(store, FORM_FLAT, element)
+  STORE_SLOW(FORM_SCRATCH, element) FAST_AND_SPREAD(store, FORM_ADDRESS, element) FAST_AND_SPREAD(store, FORM_BASE, element) \
+  FAST_AND_SPREAD(store, FORM_FLAT, element)
 
 #define LOAD_ELEMENT(name, element) LOAD_HANDLERS(element)
 #define STORE_ELEMENT(name, element) STORE_HANDLERS(element)

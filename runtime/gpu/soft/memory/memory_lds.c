@@ -158,10 +158,9 @@ SOFT_GUEST static const struct operation *write_addtid(struct wave *wave, const 
 LANE_INLINE const struct operation *count_lanes(struct wave *wave, const struct operation *operation, enum atomic what) {
   const uint64_t exec = wave_exec(wave);
   const uint32_t offset = ((wave->s[SREG_M0] & 0xffff) + (uint32_t)operation->source3) & ~3u;
-  uint32_t before = 0;
+  uint32_t before;
   if (exec == 0) return operation + 1;
-  if (lds_inside(wave, offset, 4))
-    before = atomic_apply32(what, wave->lds + offset, (uint32_t)__builtin_popcountll(exec), 0);
+  before = lds_apply32(wave, what, offset, (uint32_t)__builtin_popcountll(exec), 0);
   lanes_fill(wave_word(wave, operation->destination), before, exec);
   return operation + 1;
 }

@@ -91,12 +91,22 @@ LANE_INLINE bool lanes_based(struct wave *wave, const struct operation *operatio
   return true;
 }
 
+/* access_ok that leaves the cached ranges in their order: a loop's loads and stores go each to an allocation of their own, and
+ * would move one another from the first place in turn. */
+LANE_INLINE bool place_ok(struct wave *wave, uint64_t address, uint64_t bytes, bool write) {
+  for (unsigned i = 0; i < SPAN_CACHE; i++) {
+    const struct span *span = &wave->spans[i];
+    if (address >= span->low && address < span->high && bytes <= span->high - address && (span->writable || !write)) return true;
+  }
+  return access_ok(wave, address, bytes, write);
+}
+
 /* What the fast paths need of general offsets: all inside one allocation. */
-LANE_INLINE bool lanes_span(struct wave *wave, uint64_t base, const uint32_t *low, uint64_t exec, unsigned bytes, bool write,
-                            uint32_t *out_least, uint32_t *out_most) {
+LANE_INLINE bool lanes_span(struct wave *wave, uint64_t base, const uint32_t *low, uint64_t exec,
+                            unsigned bytes, bool write, uint32_t *out_least, uint32_t *out_most) {
   lanes_range(low, exec, out_least, out_most);
   const uint32_t extent = *out_most - *out_least;
-  return extent <= INT32_MAX && access_ok(wave, base + *out_least, (uint64_t)extent + bytes, write);
+  return extent <= INT32_MAX && place_ok(wave, base + *out_least, (uint64_t)extent + bytes, write);
 }
 
 /* Whether an operand is `count` VGPRs that exist. */
