@@ -31,6 +31,17 @@ START_TEST(workgroups_that_wait_for_all_others_become_resident) {
 }
 END_TEST
 
+START_TEST(whole_grid_meets_at_each_sync) {
+  object_load((unsigned)_i);
+  enum { ITEMS = 40 * 128, ROUNDS = 9 };
+  int *out = device_memory(2 * ITEMS * sizeof *out);
+  for (int i = 0; i < ITEMS; i++) out[i] = i;
+  struct { int *out, rounds; } arguments = {out, ROUNDS};
+  RUN("grid_sync", linear(40, 128), false, arguments);
+  for (int i = 0; i < ITEMS; i++) ck_assert_int_eq(out[(ROUNDS & 1) * ITEMS + i], (i + ROUNDS) % ITEMS + ROUNDS);
+}
+END_TEST
+
 START_TEST(waves_of_a_workgroup_wait_for_each_other_without_a_barrier) {
   object_load((unsigned)_i);
   int *out = device_memory(8 * 4);
@@ -147,6 +158,7 @@ static int run_with(const char *variable, const char *value, bool limited) {
     } else {
       tcase_add_test(rules, waiting_kernel_lets_the_other_one_run);
       tcase_add_loop_test(rules, workgroups_that_wait_for_all_others_become_resident, 0, SOFT_OBJECTS);
+      tcase_add_loop_test(rules, whole_grid_meets_at_each_sync, 0, SOFT_OBJECTS);
       tcase_add_loop_test(rules, waves_of_a_workgroup_wait_for_each_other_without_a_barrier, 0, SOFT_OBJECTS);
       tcase_add_test(rules, cancelled_kernel_ends);
       tcase_add_test(rules, many_dispatches_at_once_all_end);

@@ -177,6 +177,7 @@ void context_begin(struct soft_context *context, uint64_t number) {
     wave->scc = 0;
     wave->mode = mode;
     wave->status_priv = 0;
+    wave->sync_generation = 0;
     wave->flat_scratch_low = wave->flat_scratch_high = 0;
     wave->index = w;
     wave->group = group;

@@ -184,6 +184,7 @@ hrx_status soft_dispatch_create(struct gpu_kernel *base, const struct gpu_launch
   dispatch->lds_bytes = kernel->code->group_segment_bytes + launch->dynamic_lds;
   dispatch->scratch_bytes_lane = scratch_of(kernel->code);
   dispatch->cooperative = launch->cooperative;
+  memset((void *)dispatch->sync, 0, sizeof dispatch->sync);
   shuffle_choose(dispatch);
   memory_write(dispatch, launch);
   *out_dispatch = &dispatch->base;

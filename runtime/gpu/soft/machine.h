@@ -77,6 +77,7 @@ struct wave {
   uint32_t quantum;      /* branches backward left until it must give way */
   enum wave_state state;
   uint32_t index;        /* in its workgroup */
+  uint32_t sync_generation; /* 1 + the generation of the global barrier that it waits at; 0: none */
   const struct operation *next; /* where it goes on */
   const struct soft_program *program;
   struct workgroup *group;

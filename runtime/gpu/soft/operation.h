@@ -68,7 +68,7 @@ struct binding_table {
 #define SOFT_NAME(name) SOFT_JOIN(name, SOFT_LEVEL)
 #endif
 
-#define SOFT_FAMILIES_SCALAR(X) X(scalar_arithmetic) X(scalar_compare) X(scalar_control) X(scalar_memory)
+#define SOFT_FAMILIES_SCALAR(X) X(scalar_arithmetic) X(scalar_compare) X(scalar_control) X(scalar_memory) X(global_sync)
 #define SOFT_FAMILIES_VECTOR(X)                                                                                      \
   X(vector_integer) X(vector_compare) X(vector_lane) X(vector_float) X(vector_double) X(vector_half) X(vector_convert) \
   X(memory_global) X(memory_lds) X(memory_buffer) X(memory_atomic) X(memory_image)

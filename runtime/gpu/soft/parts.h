@@ -46,6 +46,12 @@ struct soft_module {
   struct soft_kernel *kernels;
 };
 
+/* A barrier of all workgroups (global_sync.c). */
+enum { SOFT_SYNC_RESOURCES = 64 };
+struct soft_sync {
+  _Atomic uint32_t arrived, generation;
+};
+
 /* Why a dispatch stops early. */
 enum soft_stop { STOP_NONE, STOP_FAILED, STOP_CANCELLED, STOP_TIMEOUT };
 
@@ -61,6 +67,7 @@ struct soft_dispatch {
   uint32_t lds_bytes, scratch_bytes_lane, wave_count; /* wave_count of a whole workgroup */
   bool cooperative;
   uint64_t shuffle_step, shuffle_start; /* HRX_DETERMINISTIC: group number i is (start + i * step) % total */
+  struct soft_sync sync[SOFT_SYNC_RESOURCES]; /* all zero at the start */
   /* progress; next_group without the scheduler's lock, the rest under it */
   _Atomic uint64_t next_group;
   _Atomic int stop;       /* enum soft_stop */
