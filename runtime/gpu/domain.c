@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/config.h"
+#include "base/log.h"
 #include "gpu/soft/device.h"
 
 static struct domain *_Atomic shared;
@@ -93,4 +94,26 @@ hrx_status domain_shared(struct domain **out_domain) {
   pthread_mutex_unlock(&creating);
   if (status == HRX_OK) *out_domain = domain;
   return status;
+}
+
+/* HRX_STATS. Not atexit: that would come before destructors of the program, which still free and wait. */
+__attribute__((destructor)) static void summary_write(void) {
+  const struct domain *domain = domain_existing();
+  if (domain == NULL || !config_get()->statistics) return;
+  struct engine_statistics engine;
+  struct memory_statistics memory;
+  engine_statistics(domain->engine, &engine);
+  memory_statistics(domain->memory, &memory);
+  /* asked for, so it is written whatever HRX_LOG says */
+  log_line(LOG_ERROR,
+           "statistics: %llu tasks (%llu failed, %llu skipped) with %llu waits between them; %llu kernels; %llu bytes copied, "
+           "%llu filled",
+           (unsigned long long)engine.tasks, (unsigned long long)engine.failed, (unsigned long long)engine.skipped,
+           (unsigned long long)engine.edges, (unsigned long long)engine.dispatches, (unsigned long long)engine.copied_bytes,
+           (unsigned long long)engine.filled_bytes);
+  log_line(LOG_ERROR,
+           "statistics: %llu allocations, hrx's own among them, %llu still live; at most %llu bytes of device memory at once, the limit is "
+           "%llu",
+           (unsigned long long)memory.allocations, (unsigned long long)memory.live, (unsigned long long)memory.peak,
+           (unsigned long long)memory.limit);
 }
