@@ -184,7 +184,7 @@ static const struct operation *nothing(struct wave *wave, const struct operation
 }
 
 /* Seen at the fences of the device and the system: what was stored before is out before anything later is loaded. */
-static const struct operation *fence(struct wave *wave, const struct operation *operation) {
+SOFT_GUEST static const struct operation *fence(struct wave *wave, const struct operation *operation) {
   (void)wave;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   return operation + 1;
