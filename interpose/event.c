@@ -249,8 +249,10 @@ static hipError_t stream_wait(struct ihipStream_t *stream, hipEvent_t event, uns
   if (flags > 1) return hipErrorInvalidValue; /* 1: hipEventWaitExternal */
   if (event == NULL) return hipErrorInvalidHandle;
   if (!handle_live(event, HANDLE_EVENT)) return hipErrorContextIsDestroyed;
-  if (event->capture_id != 0 || capture_active(stream)) return capture_event_wait(stream, event);
-  return event_wait(stream, event);
+  pthread_mutex_lock(&event->lock);
+  bool captured = event->capture_id != 0;
+  pthread_mutex_unlock(&event->lock);
+  return captured || capture_active(stream) ? capture_event_wait(stream, event) : event_wait(stream, event);
 }
 
 hipError_t entry_hipStreamWaitEvent(hipStream_t handle, hipEvent_t event, unsigned flags) {
