@@ -43,10 +43,10 @@ static void functions_check(const struct soft_image *image, void (*visit)(const 
     for (uint32_t k = 0; k < image->object->kernel_count && !kernel; k++)
       kernel = address - image->object->kernels[k].entry_address < image->object->kernels[k].code_bytes;
     char text[128];
-    if (kernel || instruction->opcode == OPCODE_s_code_end ||
+    /* zeros are what the linker puts between sections, whatever LLVM calls them */
+    if (kernel || instruction->opcode == OPCODE_s_code_end || instruction->encoding[0] == 0 ||
         (instruction->opcode == OPCODE_UNKNOWN &&
-         (instruction->encoding[0] == 0 ||
-          decode_text(image->object->target, image->bytes + address, instruction->size, text, sizeof text) != HRX_OK)))
+         decode_text(image->object->target, image->bytes + address, instruction->size, text, sizeof text) != HRX_OK))
       continue;
     visit(operation, context);
   }
