@@ -27,6 +27,9 @@ LEVEL_baseline := -O3 -march=x86-64
 LEVEL_v3 := -O3 -march=x86-64-v3
 LEVEL_v4 := -O3 -march=x86-64-v4 -mprefer-vector-width=512
 
+# These do what guest kernels do, whose races and overruns are the guest's affair: never instrumented.
+GUEST_FLAGS := $(if $(SAN),-fno-sanitize=all)
+
 SOFT_LEVEL_SOURCES := $(wildcard runtime/gpu/soft/vector/*.c runtime/gpu/soft/memory/*.c)
 SOURCES := $(wildcard $(addsuffix /*.c,runtime/base runtime/memory runtime/engine runtime/code runtime/gpu runtime/gpu/soft \
   runtime/gpu/sim runtime/gpu/hip runtime/npu runtime/trace runtime/hip interpose))
@@ -54,7 +57,7 @@ $(B)/obj/interpose/%.o: CFLAGS_ALL += $(HIP_INCLUDES)
 define level_rule
 $(B)/obj/%.$(1).o: %.c Makefile
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS_ALL) $$(LEVEL_$(1)) $$(SOFT_FLAGS) -DSOFT_LEVEL=$(1) -DSOFT_LEVEL_$(1)=1 -c $$< -o $$@
+	$$(CC) $$(CFLAGS_ALL) $$(LEVEL_$(1)) $$(SOFT_FLAGS) $$(GUEST_FLAGS) -DSOFT_LEVEL=$(1) -DSOFT_LEVEL_$(1)=1 -c $$< -o $$@
 endef
 $(foreach l,baseline v3 v4,$(eval $(call level_rule,$(l))))
 

@@ -44,10 +44,10 @@ static void *library_open(void) {
   char path[PATH_MAX];
   static const char *const separate[] = {"/opt/rocm/lib/libhiprtc.so"};
   void *library = NULL;
-  if (hip_library_find(path, sizeof path)) library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (hip_library_find(path, sizeof path)) library = dlopen(path, HIP_LIBRARY_OPEN_FLAGS);
   if (library != NULL && dlsym(library, "hiprtcCompileProgram") != NULL) return library;
   for (size_t i = 0; i < sizeof separate / sizeof *separate; i++) {
-    library = dlopen(separate[i], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    library = dlopen(separate[i], HIP_LIBRARY_OPEN_FLAGS);
     if (library != NULL && dlsym(library, "hiprtcCompileProgram") != NULL) return library;
   }
   return NULL;

@@ -27,7 +27,7 @@ static void *library_open(void) {
              config_get()->gpu == GPU_CHOICE_HIP ? ": with HRX_GPU=hip there is no device" : "");
     return NULL;
   }
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  void *library = dlopen(path, HIP_LIBRARY_OPEN_FLAGS);
   if (library == NULL) log_line(LOG_ERROR, "%s cannot be opened: %s", path, dlerror());
   return library;
 }
