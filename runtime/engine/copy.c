@@ -8,8 +8,12 @@ static uint64_t volume(size_t width, size_t height, size_t depth) { return (uint
 
 uint64_t task_fill_bytes(const struct task_fill *fill) { return volume(fill->width, fill->height, fill->depth); }
 uint64_t task_copy_bytes(const struct task_copy *copy) { return volume(copy->width, copy->height, copy->depth); }
-uint64_t task_fill_work(const struct task_fill *fill) { return volume(fill->width + ROW_WORK, fill->height, fill->depth); }
-uint64_t task_copy_work(const struct task_copy *copy) { return volume(copy->width + ROW_WORK, copy->height, copy->depth); }
+uint64_t task_fill_work(const struct task_fill *fill) {
+  return volume(fill->width + ROW_WORK, fill->height, fill->depth);
+}
+uint64_t task_copy_work(const struct task_copy *copy) {
+  return volume(copy->width + ROW_WORK, copy->height, copy->depth);
+}
 
 static hrx_status size_check(const char *what, size_t width, size_t height, size_t depth) {
   uint64_t rows, bytes;
@@ -26,8 +30,8 @@ hrx_status task_fill_check(const struct task_fill *fill) {
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "a fill of %u-byte elements: 1, 2 and 4 are possible",
                            element);
   if (fill->width % element != 0)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "a fill of %zu bytes is no multiple of its %u-byte elements",
-                           fill->width, element);
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT,
+                           "a fill of %zu bytes is no multiple of its %u-byte elements", fill->width, element);
   hrx_status status = size_check("fill", fill->width, fill->height, fill->depth);
   if (status == HRX_OK && fill->destination == NULL && task_fill_bytes(fill) != 0)
     status = hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "a fill of NULL");

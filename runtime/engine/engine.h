@@ -56,13 +56,13 @@ typedef hrx_status (*task_host_function)(void *context);
 /* One operation. Plain data: copied by submit, except what the pointers in it point to. */
 struct task {
   enum task_kind kind;
-  bool opaque;   /* keeps the whole outer order before and after it */
-  bool run_always; /* runs (HOST, JOIN) even if what it waited for failed */
+  bool opaque;                   /* keeps the whole outer order before and after it */
+  bool run_always;               /* runs (HOST, JOIN) even if what it waited for failed */
   const struct access *accesses; /* copied */
   unsigned access_count;
   uint64_t *out_started_ns, *out_finished_ns; /* if not NULL: written (release) before the point is over; must
                                                  outlive the task: timing events, profiles */
-  const char *label; /* for traces and messages; outlives the task */
+  const char *label;                          /* for traces and messages; outlives the task */
   union {
     struct task_fill fill;
     struct task_copy copy;
@@ -76,9 +76,9 @@ struct task {
 };
 
 struct engine_options {
-  struct memory *memory;  /* not owned */
-  unsigned copy_threads;  /* 0: default 1 */
-  unsigned host_threads;  /* 0: default 2; grows when host functions block */
+  struct memory *memory; /* not owned */
+  unsigned copy_threads; /* 0: default 1 */
+  unsigned host_threads; /* 0: default 2; grows when host functions block */
 };
 
 struct engine_statistics {

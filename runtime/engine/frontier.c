@@ -13,7 +13,9 @@ struct frontier_slab {
   struct frontier frontiers[SLAB_FRONTIERS];
 };
 
-struct frontier_slab *frontier_slab_create(void) { return calloc(1, sizeof(struct frontier_slab)); }
+struct frontier_slab *frontier_slab_create(void) {
+  return calloc(1, sizeof(struct frontier_slab));
+}
 
 static void entry_free(struct frontier_pool *pool, struct frontier *frontier, struct frontier_entry *entry) {
   entry->next = pool->entries;

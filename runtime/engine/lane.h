@@ -29,8 +29,8 @@ struct lane {
   struct slot **ring;         /* tasks that are not over, by sequence modulo ring_size */
   uint32_t ring_size;         /* a power of two, or 0 */
   uint32_t id;
-  uint64_t wanted;            /* the lowest sequence that a sleeper waits for; UINT64_MAX: none */
-  _Atomic uint32_t beat;      /* the sleepers' word: changes when `wanted` is reached */
+  uint64_t wanted;       /* the lowest sequence that a sleeper waits for; UINT64_MAX: none */
+  _Atomic uint32_t beat; /* the sleepers' word: changes when `wanted` is reached */
   struct lane *next_free;
   struct lane *next_busy, *previous_busy; /* lanes with tasks, for "the whole device" */
 };

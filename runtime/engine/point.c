@@ -12,9 +12,7 @@ void clock_finish(struct clock *clock) {
 
 void clock_reset(struct clock *clock) { clock->count = 0; }
 
-const struct point *clock_points(const struct clock *clock) {
-  return clock->capacity != 0 ? clock->many : clock->few;
-}
+const struct point *clock_points(const struct clock *clock) { return clock->capacity != 0 ? clock->many : clock->few; }
 
 hrx_status clock_reserve(struct clock *clock, uint32_t points) {
   uint32_t capacity = clock->capacity != 0 ? clock->capacity : CLOCK_INLINE;
@@ -35,8 +33,10 @@ static uint32_t place_of(const struct clock *clock, uint32_t lane) {
   uint32_t low = 0, high = clock->count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (points[middle].lane < lane) low = middle + 1;
-    else high = middle;
+    if (points[middle].lane < lane)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }

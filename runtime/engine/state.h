@@ -41,11 +41,11 @@ struct slot {
   struct stream *stream;
   struct lane *lane;
   uint64_t sequence;
-  uint64_t own_wait;  /* the newest task of its own lane that it must follow */
-  uint32_t pending;   /* other lanes' points that are not over */
-  bool skip;          /* decided when it became ready */
-  _Atomic int state;  /* enum slot_state; to STARTED without the lock */
-  _Atomic uint32_t pins; /* the device, the thread in dispatch_start, helpers: the last one out finishes the task */
+  uint64_t own_wait;       /* the newest task of its own lane that it must follow */
+  uint32_t pending;        /* other lanes' points that are not over */
+  bool skip;               /* decided when it became ready */
+  _Atomic int state;       /* enum slot_state; to STARTED without the lock */
+  _Atomic uint32_t pins;   /* the device, the thread in dispatch_start, helpers: the last one out finishes the task */
   struct cause *inherited; /* the failure of what it waited for; a reference */
   struct cause *cause;     /* its own outcome: NULL for success; a reference */
   struct edge *dependents;
@@ -85,19 +85,19 @@ struct stream {
   unsigned lane_count;
   _Atomic uint32_t queued;
   bool released;
-  bool blocked;           /* a submitter sleeps on `room` */
+  bool blocked; /* a submitter sleeps on `room` */
   _Atomic uint32_t room;
   _Atomic(struct cause *) failure; /* the first that nobody took; a reference */
-  uint64_t taken_age;     /* of the last that was */
-  struct stream *next, *previous; /* all live ones, released but busy ones included; or the free list */
+  uint64_t taken_age;              /* of the last that was */
+  struct stream *next, *previous;  /* all live ones, released but busy ones included; or the free list */
 };
 
 struct engine {
   pthread_mutex_t lock;
   struct memory *memory;
   _Atomic bool forked;
-  _Atomic bool used;        /* a task was submitted: a forked child cannot go on */
-  _Atomic uint32_t inside;  /* threads that still touch the engine after a point became over */
+  _Atomic bool used;       /* a task was submitted: a forked child cannot go on */
+  _Atomic uint32_t inside; /* threads that still touch the engine after a point became over */
   struct lane_table lanes;
   struct lane *busy;
   struct frontier_pool pool;
@@ -110,7 +110,7 @@ struct engine {
   struct crew copy, host;
   uint64_t inflight;
   uint64_t submissions, failure_age;
-  _Atomic uint32_t failures; /* streams with one, and `released_failure`: zero spares a search */
+  _Atomic uint32_t failures;      /* streams with one, and `released_failure`: zero spares a search */
   struct cause *released_failure; /* the oldest of streams that are gone */
   struct cause spare;             /* when there is no memory for a cause */
   struct {
@@ -132,12 +132,12 @@ struct aftermath {
 };
 
 /* task.c */
-bool engine_slots_reserve(struct engine *engine);                /* allocates: no lock */
-bool engine_edges_reserve(struct engine *engine, size_t edges);  /* the same */
+bool engine_slots_reserve(struct engine *engine);               /* allocates: no lock */
+bool engine_edges_reserve(struct engine *engine, size_t edges); /* the same */
 void task_ready_locked(struct slot *slot, struct aftermath *aftermath);
 void aftermath_settle(struct engine *engine, struct aftermath *aftermath); /* no lock */
-void task_run(struct slot *slot);  /* claimed; no lock */
-void task_unpin(struct slot *slot); /* no lock */
+void task_run(struct slot *slot);                                          /* claimed; no lock */
+void task_unpin(struct slot *slot);                                        /* no lock */
 void engine_pools_finish(struct engine *engine);
 
 /* failure.c */

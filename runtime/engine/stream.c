@@ -66,8 +66,10 @@ void stream_settle_locked(struct stream *stream) {
   stream_failure_clear_locked(stream);
   for (unsigned i = 0; i < stream->lane_count; i++) lane_return_locked(&engine->lanes, stream->lanes[i]);
   stream->lane_count = 0;
-  if (stream->previous != NULL) stream->previous->next = stream->next;
-  else engine->streams = stream->next;
+  if (stream->previous != NULL)
+    stream->previous->next = stream->next;
+  else
+    engine->streams = stream->next;
   if (stream->next != NULL) stream->next->previous = stream->previous;
   stream->next = engine->free_streams;
   engine->free_streams = stream;
@@ -148,10 +150,9 @@ static hrx_status task_check(const struct task *task) {
       return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "%s: access %u has no allocation or no kind",
                              task->label != NULL ? task->label : "task", i);
     if (access->offset > access->allocation->bytes || access->bytes > access->allocation->bytes - access->offset)
-      return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT,
-                             "%s: access %u is %zu bytes at offset %zu of an allocation of %zu bytes",
-                             task->label != NULL ? task->label : "task", i, access->bytes, access->offset,
-                             access->allocation->bytes);
+      return hrx_fail_reason(
+          HRX_INVALID, HRX_REASON_ARGUMENT, "%s: access %u is %zu bytes at offset %zu of an allocation of %zu bytes",
+          task->label != NULL ? task->label : "task", i, access->bytes, access->offset, access->allocation->bytes);
   }
   if (task->kind == TASK_FILL) return task_fill_check(&task->fill);
   if (task->kind == TASK_COPY) return task_copy_check(&task->copy);
@@ -264,8 +265,7 @@ static struct point task_enter_locked(struct stream *stream, const struct task *
     const struct access *access = &task->accesses[i];
     if (access->bytes == 0) continue;
     frontier_record(&engine->pool, frontier_of(&engine->pool, access->allocation->storage), begin_of(access),
-                    begin_of(access) + access->bytes, access->kind, self,
-                    4 * (size_t)(task->access_count - i));
+                    begin_of(access) + access->bytes, access->kind, self, 4 * (size_t)(task->access_count - i));
   }
   count_locked(&engine->statistics.tasks, 1);
   engine->inflight++;

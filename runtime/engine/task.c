@@ -73,8 +73,10 @@ static void stamp(uint64_t *out_ns) {
 
 static void run_append(struct aftermath *aftermath, struct slot *slot) {
   slot->next = NULL;
-  if (aftermath->last != NULL) aftermath->last->next = slot;
-  else aftermath->first = slot;
+  if (aftermath->last != NULL)
+    aftermath->last->next = slot;
+  else
+    aftermath->first = slot;
   aftermath->last = slot;
 }
 
@@ -107,10 +109,14 @@ void task_ready_locked(struct slot *slot, struct aftermath *aftermath) {
 }
 
 static void statistics_locked(struct engine *engine, const struct slot *slot) {
-  if (slot->skip) count_locked(&engine->statistics.skipped, 1);
-  else if (slot->cause != NULL) count_locked(&engine->statistics.failed, 1);
-  else if (slot->task.kind == TASK_COPY) count_locked(&engine->statistics.copied_bytes, task_copy_bytes(&slot->task.copy));
-  else if (slot->task.kind == TASK_FILL) count_locked(&engine->statistics.filled_bytes, task_fill_bytes(&slot->task.fill));
+  if (slot->skip)
+    count_locked(&engine->statistics.skipped, 1);
+  else if (slot->cause != NULL)
+    count_locked(&engine->statistics.failed, 1);
+  else if (slot->task.kind == TASK_COPY)
+    count_locked(&engine->statistics.copied_bytes, task_copy_bytes(&slot->task.copy));
+  else if (slot->task.kind == TASK_FILL)
+    count_locked(&engine->statistics.filled_bytes, task_fill_bytes(&slot->task.fill));
   if (!slot->skip && slot->task.kind == TASK_DISPATCH) count_locked(&engine->statistics.dispatches, 1);
 }
 
@@ -137,8 +143,10 @@ static void edges_resolve_locked(struct slot *slot, struct aftermath *aftermath)
 }
 
 static void lane_idle_locked(struct engine *engine, struct lane *lane) {
-  if (lane->previous_busy != NULL) lane->previous_busy->next_busy = lane->next_busy;
-  else engine->busy = lane->next_busy;
+  if (lane->previous_busy != NULL)
+    lane->previous_busy->next_busy = lane->next_busy;
+  else
+    engine->busy = lane->next_busy;
   if (lane->next_busy != NULL) lane->next_busy->previous_busy = lane->previous_busy;
   lane->next_busy = lane->previous_busy = NULL;
 }

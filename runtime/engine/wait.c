@@ -40,7 +40,8 @@ static bool help(struct engine *engine, const struct point *points, uint32_t cou
       if (state == SLOT_STARTED && head->task.kind == TASK_DISPATCH) {
         /* a pin only while somebody else has one: with none left the task is being finished */
         uint32_t pins = atomic_load(&head->pins);
-        while (pins != 0 && !atomic_compare_exchange_weak(&head->pins, &pins, pins + 1)) {}
+        while (pins != 0 && !atomic_compare_exchange_weak(&head->pins, &pins, pins + 1)) {
+        }
         if (pins != 0) dispatch = head;
       }
     }

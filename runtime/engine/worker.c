@@ -21,19 +21,27 @@ void crew_push_locked(struct crew *crew, struct slot *slot) {
   while (before != NULL && before->stream->priority < slot->stream->priority) before = before->previous;
   slot->previous = before;
   slot->next = before != NULL ? before->next : crew->first;
-  if (slot->next != NULL) slot->next->previous = slot;
-  else crew->last = slot;
-  if (before != NULL) before->next = slot;
-  else crew->first = slot;
+  if (slot->next != NULL)
+    slot->next->previous = slot;
+  else
+    crew->last = slot;
+  if (before != NULL)
+    before->next = slot;
+  else
+    crew->first = slot;
   crew->queued++;
   atomic_fetch_add(&crew->beat, 1);
 }
 
 void crew_remove_locked(struct crew *crew, struct slot *slot) {
-  if (slot->previous != NULL) slot->previous->next = slot->next;
-  else crew->first = slot->next;
-  if (slot->next != NULL) slot->next->previous = slot->previous;
-  else crew->last = slot->previous;
+  if (slot->previous != NULL)
+    slot->previous->next = slot->next;
+  else
+    crew->first = slot->next;
+  if (slot->next != NULL)
+    slot->next->previous = slot->previous;
+  else
+    crew->last = slot->previous;
   slot->next = slot->previous = NULL;
   crew->queued--;
   atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
@@ -150,7 +158,7 @@ void crew_wake(struct engine *engine, struct crew *crew) {
   if (!start || worker_start(engine, crew) == HRX_OK) return;
   log_line(LOG_WARN, "%s", hrx_last_message());
   if (crew == &engine->host) return; /* submit made sure of one thread; it will come to the task */
-  for (;;) { /* with no copy thread at all, whoever made the task ready runs it */
+  for (;;) {                         /* with no copy thread at all, whoever made the task ready runs it */
     pthread_mutex_lock(&engine->lock);
     struct slot *slot = crew->live == 0 ? crew->first : NULL;
     if (slot != NULL) crew_remove_locked(crew, slot);

@@ -25,8 +25,10 @@ static size_t row_of(const struct address_directory *directory, size_t rows, uin
   size_t low = 0, high = rows;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (LOAD(directory->rows[middle].begin) <= address) low = middle + 1;
-    else high = middle;
+    if (LOAD(directory->rows[middle].begin) <= address)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low - 1;
 }
@@ -36,8 +38,10 @@ static uint32_t place_of(const struct address_block *block, uint32_t count, uint
   uint32_t low = 0, high = count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (LOAD(block->begin[middle]) <= address) low = middle + 1;
-    else high = middle;
+    if (LOAD(block->begin[middle]) <= address)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low - 1;
 }
@@ -238,8 +242,10 @@ bool address_map_remove(struct address_map *map, uintptr_t begin) {
   write_begin(map);
   for (uint32_t i = place; i + 1 < count; i++) range_copy(block, i, block, i + 1);
   STORE(block->count, count - 1);
-  if (count == 1) row_remove(map, row);
-  else if (place == 0) STORE(directory->rows[row].begin, LOAD(block->begin[0]));
+  if (count == 1)
+    row_remove(map, row);
+  else if (place == 0)
+    STORE(directory->rows[row].begin, LOAD(block->begin[0]));
   write_end(map);
   map->ranges--;
   return true;

@@ -55,8 +55,10 @@ static struct heap_arena *arena_map(struct heap *heap, size_t bytes) {
 }
 
 static void arena_unmap(struct heap *heap, struct heap_arena *arena) {
-  if (arena->previous != NULL) arena->previous->following = arena->following;
-  else heap->arenas = arena->following;
+  if (arena->previous != NULL)
+    arena->previous->following = arena->following;
+  else
+    heap->arenas = arena->following;
   if (arena->following != NULL) arena->following->previous = arena->previous;
   if (heap->open == arena) heap->open = NULL;
   munmap((void *)arena->base, arena->mapped);
@@ -64,8 +66,10 @@ static void arena_unmap(struct heap *heap, struct heap_arena *arena) {
 }
 
 static void list_remove(struct heap *heap, struct chunk *chunk) {
-  if (chunk->previous != NULL) chunk->previous->next = chunk->next;
-  else heap->free[chunk->size_class] = chunk->next;
+  if (chunk->previous != NULL)
+    chunk->previous->next = chunk->next;
+  else
+    heap->free[chunk->size_class] = chunk->next;
   if (chunk->next != NULL) chunk->next->previous = chunk->previous;
   chunk->next = chunk->previous = NULL;
   if (chunk->touched) heap->cached -= chunk->bytes;

@@ -131,8 +131,8 @@ static void record_fill(struct record *record, uintptr_t address, size_t bytes, 
   };
 }
 
-hrx_status memory_allocate(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind,
-                           unsigned flags, int device, struct allocation **out_allocation) {
+hrx_status memory_allocate(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind, unsigned flags,
+                           int device, struct allocation **out_allocation) {
   if (bytes == 0) return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "an allocation of 0 bytes");
   if (alignment < NATURAL_ALIGNMENT) alignment = NATURAL_ALIGNMENT;
   if ((alignment & (alignment - 1)) != 0)
@@ -201,8 +201,10 @@ void memory_free(struct memory *memory, struct allocation *allocation) {
     memory->statistics.live--;
     memory->statistics.frees++;
     record->charged = 0;
-    if (record->chunk.address != 0) heap_return(&memory->heap, &record->chunk);
-    else spare_push_locked(memory, record);
+    if (record->chunk.address != 0)
+      heap_return(&memory->heap, &record->chunk);
+    else
+      spare_push_locked(memory, record);
     atomic_fetch_add_explicit(&memory->generation, 1, memory_order_relaxed);
   }
   pthread_mutex_unlock(&memory->lock);

@@ -28,20 +28,20 @@ enum memory_access { MEMORY_READ = 1, MEMORY_WRITE = 2 };
 struct storage; /* the frontier hangs on it: engine/frontier.h */
 
 struct allocation {
-  uintptr_t address;      /* first byte, device and host alike */
-  size_t bytes;           /* as the caller asked */
+  uintptr_t address; /* first byte, device and host alike */
+  size_t bytes;      /* as the caller asked */
   enum memory_kind kind;
-  unsigned flags;         /* the caller's own (HIP flags), kept for queries */
-  unsigned access;        /* MEMORY_READ | MEMORY_WRITE: what kernels may do */
-  int device;             /* ordinal that owns it */
-  uint64_t serial;        /* unique for the life of the process: tells a reused address from the old one */
+  unsigned flags;          /* the caller's own (HIP flags), kept for queries */
+  unsigned access;         /* MEMORY_READ | MEMORY_WRITE: what kernels may do */
+  int device;              /* ordinal that owns it */
+  uint64_t serial;         /* unique for the life of the process: tells a reused address from the old one */
   struct storage *storage; /* the bytes behind it; two views may share one */
-  size_t storage_offset;  /* of `address` in it */
+  size_t storage_offset;   /* of `address` in it */
 };
 
 struct memory_statistics {
-  uint64_t limit, used, peak;         /* bytes charged */
-  uint64_t live, allocations, frees;  /* counts */
+  uint64_t limit, used, peak;        /* bytes charged */
+  uint64_t live, allocations, frees; /* counts */
 };
 
 /* A domain's memory with `limit` bytes to charge. Owned by the caller. Errors: OUT_OF_MEMORY. */
@@ -53,8 +53,8 @@ void memory_release(struct memory *memory);
 /* Allocates `bytes` (1 and up) at a multiple of `alignment` (power of two, at least 256 is used). Fresh pages are
  * zero; reused ones hold old bytes. Constant time for a size freed before, else one mmap. Takes the memory's
  * lock. Errors: OUT_OF_MEMORY with size, used and limit in the message, nothing charged. Any thread. */
-hrx_status memory_allocate(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind,
-                           unsigned flags, int device, struct allocation **out_allocation);
+hrx_status memory_allocate(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind, unsigned flags,
+                           int device, struct allocation **out_allocation);
 
 /* Makes the program's own range [pointer, pointer + bytes) known to kernels. Not charged, not owned.
  * Errors: INVALID/ARGUMENT for an empty or wrapping range; INVALID/LIVE if it overlaps a known one. */

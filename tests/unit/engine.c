@@ -45,30 +45,43 @@ static struct point submit(struct stream *stream, const struct task *task) {
 }
 
 static struct point dispatch(struct stream *stream, struct fake_dispatch *fake, bool opaque, struct access access) {
-  return submit(stream, &(struct task){.kind = TASK_DISPATCH, .opaque = opaque, .accesses = &access,
-                                       .access_count = access.bytes != 0, .dispatch = &fake->base});
+  return submit(stream, &(struct task){.kind = TASK_DISPATCH,
+                                       .opaque = opaque,
+                                       .accesses = &access,
+                                       .access_count = access.bytes != 0,
+                                       .dispatch = &fake->base});
 }
 
 static struct point fill(struct stream *stream, int buffer, size_t offset, size_t bytes, uint32_t value) {
   struct access access = access_of(buffer, offset, bytes, ACCESS_WRITE);
-  return submit(stream, &(struct task){.kind = TASK_FILL, .accesses = &access, .access_count = 1,
+  return submit(stream, &(struct task){.kind = TASK_FILL,
+                                       .accesses = &access,
+                                       .access_count = 1,
                                        .fill = {.destination = (char *)buffers[buffer]->address + offset,
-                                                .width = bytes, .height = 1, .depth = 1, .pattern = value,
+                                                .width = bytes,
+                                                .height = 1,
+                                                .depth = 1,
+                                                .pattern = value,
                                                 .element_bytes = 1}});
 }
 
 static struct point copy(struct stream *stream, int to, int from, size_t bytes) {
   struct access accesses[2] = {access_of(to, 0, bytes, ACCESS_WRITE), access_of(from, 0, bytes, ACCESS_READ)};
-  return submit(stream, &(struct task){.kind = TASK_COPY, .accesses = accesses, .access_count = 2,
+  return submit(stream, &(struct task){.kind = TASK_COPY,
+                                       .accesses = accesses,
+                                       .access_count = 2,
                                        .copy = {.destination = (void *)buffers[to]->address,
                                                 .source = (void *)buffers[from]->address,
-                                                .width = bytes, .height = 1, .depth = 1}});
+                                                .width = bytes,
+                                                .height = 1,
+                                                .depth = 1}});
 }
 
 static struct point host(struct stream *stream, task_host_function call, void *context, void (*release)(void *),
                          bool run_always) {
-  return submit(stream, &(struct task){.kind = TASK_HOST, .opaque = true, .run_always = run_always,
-                                       .host = {call, context, release}});
+  return submit(
+      stream,
+      &(struct task){.kind = TASK_HOST, .opaque = true, .run_always = run_always, .host = {call, context, release}});
 }
 
 static bool over(struct point point) {
@@ -153,8 +166,9 @@ START_TEST(empty_accesses_have_no_effect_and_wrong_ones_are_refused) {
   ck_assert_int_eq(stream_submit(stream, &task, &point), HRX_INVALID);
   task.accesses = &wraps;
   ck_assert_int_eq(stream_submit(stream, &task, &point), HRX_INVALID);
-  struct task odd = {.kind = TASK_FILL, .fill = {.destination = (void *)buffers[0]->address, .width = 3, .height = 1,
-                                                 .depth = 1, .element_bytes = 2}};
+  struct task odd = {
+      .kind = TASK_FILL,
+      .fill = {.destination = (void *)buffers[0]->address, .width = 3, .height = 1, .depth = 1, .element_bytes = 2}};
   ck_assert_int_eq(stream_submit(stream, &odd, &point), HRX_INVALID);
   fake_done(slow);
   stream_release(stream);
@@ -208,8 +222,7 @@ END_TEST
 
 START_TEST(a_waiter_runs_what_it_waits_for) {
   struct stream *stream = stream_new();
-  for (int i = 0; i < 3; i++)
-    dispatch(stream, fake_dispatch_new(FAKE_BY_HELP, HRX_OK, NULL, NULL), true, NOTHING);
+  for (int i = 0; i < 3; i++) dispatch(stream, fake_dispatch_new(FAKE_BY_HELP, HRX_OK, NULL, NULL), true, NOTHING);
   fill(stream, 0, 0, 1 << 20, 5);
   wait_stream(stream);
   ck_assert_uint_eq(*(unsigned char *)(buffers[0]->address + (1 << 20) - 1), 5);
@@ -247,9 +260,9 @@ START_TEST(a_failure_skips_what_follows_until_it_is_taken) {
   struct fake_dispatch *bad = fake_dispatch_new(FAKE_BY_TEST, HRX_EXECUTION, NULL, NULL);
   dispatch(stream, bad, false, access_of(0, 0, 64, ACCESS_WRITE));
   struct point independent = fill(stream, 1, 0, 64, 9);
-  copy(stream, 2, 0, 64);                                      /* reads what failed: skipped */
-  host(stream, count_call, NULL, count_release, false);        /* opaque: skipped, released */
-  host(stream, count_call, NULL, count_release, true);         /* runs always */
+  copy(stream, 2, 0, 64);                                                               /* reads what failed: skipped */
+  host(stream, count_call, NULL, count_release, false);                                 /* opaque: skipped, released */
+  host(stream, count_call, NULL, count_release, true);                                  /* runs always */
   dispatch(stream, fake_dispatch_new(FAKE_AT_ONCE, HRX_OK, NULL, NULL), true, NOTHING); /* skipped */
   ck_assert(over(independent));
   fake_done(bad);
@@ -282,7 +295,9 @@ START_TEST(a_failure_skips_what_follows_until_it_is_taken) {
 }
 END_TEST
 
-static hrx_status fail_call(void *context) { return hrx_fail(HRX_IO, "host function %s failed", (const char *)context); }
+static hrx_status fail_call(void *context) {
+  return hrx_fail(HRX_IO, "host function %s failed", (const char *)context);
+}
 
 START_TEST(the_engine_reports_the_oldest_failure_once_also_of_released_streams) {
   struct stream *one = stream_new(), *two = stream_new();
@@ -419,8 +434,7 @@ START_TEST(a_long_chain_needs_no_deep_stack) {
   struct stream *stream = stream_new();
   struct fake_dispatch *slow = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
   dispatch(stream, slow, true, NOTHING);
-  for (int i = 0; i < 16000; i++)
-    dispatch(stream, fake_dispatch_new(FAKE_AT_ONCE, HRX_OK, NULL, NULL), true, NOTHING);
+  for (int i = 0; i < 16000; i++) dispatch(stream, fake_dispatch_new(FAKE_AT_ONCE, HRX_OK, NULL, NULL), true, NOTHING);
   fake_done(slow);
   ck_assert(stream_idle(stream));
   ck_assert_int_eq(fake_released, 16001);
@@ -432,8 +446,11 @@ START_TEST(times_are_stamped_before_the_point_is_over) {
   struct stream *stream = stream_new();
   uint64_t started = 0, finished = 0, before = time_now_ns();
   struct fake_dispatch *fake = fake_dispatch_new(FAKE_THREAD, HRX_OK, NULL, NULL);
-  struct point point = submit(stream, &(struct task){.kind = TASK_DISPATCH, .opaque = true, .dispatch = &fake->base,
-                                                     .out_started_ns = &started, .out_finished_ns = &finished});
+  struct point point = submit(stream, &(struct task){.kind = TASK_DISPATCH,
+                                                     .opaque = true,
+                                                     .dispatch = &fake->base,
+                                                     .out_started_ns = &started,
+                                                     .out_finished_ns = &finished});
   wait_point(point);
   ck_assert_uint_ge(started, before);
   ck_assert_uint_ge(finished, started);
@@ -444,17 +461,31 @@ END_TEST
 START_TEST(three_dimensions_touch_only_their_bytes) {
   struct stream *stream = stream_new();
   unsigned char *bytes = (unsigned char *)buffers[0]->address;
-  struct task task = {.kind = TASK_FILL, .fill = {.destination = bytes, .pitch = 16, .slice_pitch = 64, .width = 6,
-                                                  .height = 3, .depth = 2, .pattern = 0x1234, .element_bytes = 2}};
+  struct task task = {.kind = TASK_FILL,
+                      .fill = {.destination = bytes,
+                               .pitch = 16,
+                               .slice_pitch = 64,
+                               .width = 6,
+                               .height = 3,
+                               .depth = 2,
+                               .pattern = 0x1234,
+                               .element_bytes = 2}};
   submit(stream, &task);
   for (size_t i = 0; i < 128; i++) {
     bool inside = i % 16 < 6 && i % 64 / 16 < 3;
     ck_assert_uint_eq(bytes[i], !inside ? 0 : i % 2 == 0 ? 0x34 : 0x12);
   }
   unsigned char *other = (unsigned char *)buffers[1]->address;
-  struct task back = {.kind = TASK_COPY, .copy = {.destination = other, .destination_pitch = 6,
-                                                  .destination_slice_pitch = 18, .source = bytes, .source_pitch = 16,
-                                                  .source_slice_pitch = 64, .width = 6, .height = 3, .depth = 2}};
+  struct task back = {.kind = TASK_COPY,
+                      .copy = {.destination = other,
+                               .destination_pitch = 6,
+                               .destination_slice_pitch = 18,
+                               .source = bytes,
+                               .source_pitch = 16,
+                               .source_slice_pitch = 64,
+                               .width = 6,
+                               .height = 3,
+                               .depth = 2}};
   submit(stream, &back);
   for (size_t i = 0; i < 40; i++) ck_assert_uint_eq(other[i], i >= 36 ? 0 : i % 2 == 0 ? 0x34 : 0x12);
   stream_release(stream);

@@ -107,9 +107,16 @@ static void step_copy(unsigned stream, struct range to, bool wide) {
   touched(stream, to, true);
   touched(stream, from, false);
   struct access accesses[2] = {declared(to, ACCESS_WRITE, wide), declared(from, ACCESS_READ, wide)};
-  submit(stream, &(struct task){.kind = TASK_COPY, .accesses = accesses, .access_count = 2,
-                                .copy = {.destination = place(to), .destination_pitch = GRANULE, .source = place(from),
-                                         .source_pitch = GRANULE, .width = GRANULE, .height = to.count, .depth = 1}});
+  submit(stream, &(struct task){.kind = TASK_COPY,
+                                .accesses = accesses,
+                                .access_count = 2,
+                                .copy = {.destination = place(to),
+                                         .destination_pitch = GRANULE,
+                                         .source = place(from),
+                                         .source_pitch = GRANULE,
+                                         .width = GRANULE,
+                                         .height = to.count,
+                                         .depth = 1}});
   memcpy(model[to.buffer] + to.begin * GRANULE, model[from.buffer] + from.begin * GRANULE, to.count * GRANULE);
 }
 
@@ -119,9 +126,15 @@ static void step_fill(unsigned stream, struct range to, bool wide) {
   touched(stream, to, true);
   unsigned value = pick(256);
   struct access access = declared(to, ACCESS_WRITE, wide);
-  submit(stream, &(struct task){.kind = TASK_FILL, .accesses = &access, .access_count = 1,
-                                .fill = {.destination = place(to), .width = to.count * GRANULE, .height = 1,
-                                         .depth = 1, .pattern = value, .element_bytes = 1}});
+  submit(stream, &(struct task){.kind = TASK_FILL,
+                                .accesses = &access,
+                                .access_count = 1,
+                                .fill = {.destination = place(to),
+                                         .width = to.count * GRANULE,
+                                         .height = 1,
+                                         .depth = 1,
+                                         .pattern = value,
+                                         .element_bytes = 1}});
   memset(model[to.buffer] + to.begin * GRANULE, (int)value, to.count * GRANULE);
 }
 
@@ -134,8 +147,8 @@ static void step_job(unsigned stream, struct range to, bool wide, bool host) {
   unsigned char add = job->add;
   bool opaque = host || pick(4) == 0;
   struct access access = declared(to, ACCESS_READ_WRITE, wide);
-  struct task task = {.kind = host ? TASK_HOST : TASK_DISPATCH, .opaque = opaque, .accesses = &access,
-                      .access_count = opaque ? 0 : 1};
+  struct task task = {
+      .kind = host ? TASK_HOST : TASK_DISPATCH, .opaque = opaque, .accesses = &access, .access_count = opaque ? 0 : 1};
   if (host) {
     task.host.call = job_host;
     task.host.context = job;
@@ -185,8 +198,8 @@ START_TEST(the_result_is_the_sequential_one) {
   ck_assert_int_eq(memory_create((uint64_t)1 << 30, &memory), HRX_OK);
   ck_assert_int_eq(engine_create(&(struct engine_options){.memory = memory}, &engine), HRX_OK);
   for (int b = 0; b < BUFFERS; b++) {
-    ck_assert_int_eq(
-        memory_allocate(memory, (size_t)GRANULES * GRANULE, 256, MEMORY_DEVICE, 0, 0, &buffers[b]), HRX_OK);
+    ck_assert_int_eq(memory_allocate(memory, (size_t)GRANULES * GRANULE, 256, MEMORY_DEVICE, 0, 0, &buffers[b]),
+                     HRX_OK);
     model[b] = calloc(GRANULES, GRANULE);
   }
   for (int s = 0; s < STREAMS; s++) ck_assert_int_eq(stream_create(engine, s % 2, &streams[s]), HRX_OK);
@@ -195,12 +208,20 @@ START_TEST(the_result_is_the_sequential_one) {
     struct range to = range_pick();
     bool wide = pick(3) == 0;
     switch (pick(10)) {
-    case 0: case 1: case 2: step_copy(stream, to, wide); break;
-    case 3: case 4: step_fill(stream, to, wide); break;
-    case 5: case 6: step_job(stream, to, wide, false); break;
-    case 7: if (pick(4) == 0) step_job(stream, to, wide, true); break;
+    case 0:
+    case 1:
+    case 2: step_copy(stream, to, wide); break;
+    case 3:
+    case 4: step_fill(stream, to, wide); break;
+    case 5:
+    case 6: step_job(stream, to, wide, false); break;
+    case 7:
+      if (pick(4) == 0) step_job(stream, to, wide, true);
+      break;
     case 8: step_event(stream); break;
-    default: step_event(stream); if (pick(20) == 0) step_synchronize(stream);
+    default:
+      step_event(stream);
+      if (pick(20) == 0) step_synchronize(stream);
     }
   }
   everything_is_equal();

@@ -10,10 +10,10 @@
 #include "gpu/gpu.h"
 
 enum fake_mode {
-  FAKE_AT_ONCE,  /* done inside start */
-  FAKE_THREAD,   /* done by a thread of its own */
-  FAKE_BY_HELP,  /* done by the first who helps */
-  FAKE_BY_TEST   /* done by fake_done */
+  FAKE_AT_ONCE, /* done inside start */
+  FAKE_THREAD,  /* done by a thread of its own */
+  FAKE_BY_HELP, /* done by the first who helps */
+  FAKE_BY_TEST  /* done by fake_done */
 };
 
 struct fake_dispatch {
