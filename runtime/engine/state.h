@@ -58,7 +58,6 @@ struct worker {
   struct engine *engine;
   struct crew *crew;
   struct worker *next;
-  bool exited;
 };
 
 /* Threads that serve one queue of ready tasks. Engine's lock, but for `beat`. */

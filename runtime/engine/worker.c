@@ -1,5 +1,6 @@
 /* Crews: threads of the engine for copies and for host functions. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +50,23 @@ void crew_remove_locked(struct crew *crew, struct slot *slot) {
 
 /* Waits for work. False if the thread should leave. */
 static bool crew_sleep_locked(struct engine *engine, struct crew *crew) {
-  uint64_t deadline = crew->live > crew->base ? time_after(time_now_ns(), IDLE_NS) : UINT64_MAX;
+  uint64_t deadline = time_after(time_now_ns(), IDLE_NS);
   crew->idle++;
-  while (crew->first == NULL && !crew->stop && (deadline == UINT64_MAX || time_now_ns() < deadline)) {
+  while (crew->first == NULL && !crew->stop && (crew->live <= crew->base || time_now_ns() < deadline)) {
     uint32_t beat = atomic_load(&crew->beat);
+    uint64_t until = crew->live > crew->base ? deadline : UINT64_MAX;
     pthread_mutex_unlock(&engine->lock);
-    futex_wait(&crew->beat, beat, deadline);
+    futex_wait(&crew->beat, beat, until);
     pthread_mutex_lock(&engine->lock);
   }
   crew->idle--;
   return crew->first != NULL;
+}
+
+static void worker_unlink_locked(struct worker *worker) {
+  struct worker **link = &worker->crew->workers;
+  while (*link != worker) link = &(*link)->next;
+  *link = worker->next;
 }
 
 static void *worker_main(void *context) {
@@ -67,6 +75,7 @@ static void *worker_main(void *context) {
   struct crew *crew = worker->crew;
   pthread_setname_np(pthread_self(), crew->name);
   pthread_mutex_lock(&engine->lock);
+  worker->thread = pthread_self();
   crew->starting--;
   while (crew->first != NULL || crew_sleep_locked(engine, crew)) {
     struct slot *slot = crew->first;
@@ -76,61 +85,48 @@ static void *worker_main(void *context) {
     pthread_mutex_lock(&engine->lock);
   }
   crew->live--;
-  worker->exited = true;
-  pthread_mutex_unlock(&engine->lock);
-  return NULL;
-}
-
-/* Joins threads that left by themselves: they are at their very end. */
-static void crew_reap(struct engine *engine, struct crew *crew) {
-  struct worker *gone = NULL;
-  pthread_mutex_lock(&engine->lock);
-  for (struct worker **link = &crew->workers; *link != NULL;) {
-    struct worker *worker = *link;
-    if (!worker->exited) {
-      link = &worker->next;
-      continue;
-    }
-    *link = worker->next;
-    worker->next = gone;
-    gone = worker;
+  /* crew_stop joins whom it finds in the list; who leaves earlier is nobody's to join. `inside` keeps the engine until
+   * this thread has let go of its lock. */
+  bool alone = !crew->stop;
+  if (alone) {
+    atomic_fetch_add(&engine->inside, 1);
+    worker_unlink_locked(worker);
   }
   pthread_mutex_unlock(&engine->lock);
-  while (gone != NULL) {
-    struct worker *worker = gone;
-    gone = worker->next;
-    pthread_join(worker->thread, NULL);
+  if (alone) {
+    atomic_fetch_sub(&engine->inside, 1);
     free(worker);
+    pthread_detach(pthread_self());
   }
+  return NULL;
 }
 
 /* Starts a thread; the caller has counted it in `live` and `starting`. */
 static hrx_status worker_start(struct engine *engine, struct crew *crew) {
-  crew_reap(engine, crew);
   struct worker *worker = calloc(1, sizeof *worker);
   int error = worker == NULL ? ENOMEM : 0;
   if (error == 0) {
     worker->engine = engine;
     worker->crew = crew;
-    /* the program's signals belong on the program's threads */
-    sigset_t every, before;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    error = pthread_create(&worker->thread, NULL, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-  }
-  if (error == 0) { /* it may have left already: then the next who looks at the list joins it */
     pthread_mutex_lock(&engine->lock);
     worker->next = crew->workers;
     crew->workers = worker;
     pthread_mutex_unlock(&engine->lock);
+    /* the program's signals belong on the program's threads */
+    pthread_t thread;
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    error = pthread_create(&thread, NULL, worker_main, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
   }
   if (error == 0) return HRX_OK;
-  free(worker);
   pthread_mutex_lock(&engine->lock);
+  if (worker != NULL) worker_unlink_locked(worker);
   crew->live--;
   crew->starting--;
   pthread_mutex_unlock(&engine->lock);
+  free(worker);
   return hrx_fail(HRX_OUT_OF_MEMORY, "cannot start a thread for %s: %s", crew->name, strerror(error));
 }
 
@@ -169,12 +165,20 @@ void crew_wake(struct engine *engine, struct crew *crew) {
 }
 
 void crew_stop(struct engine *engine, struct crew *crew) {
-  pthread_mutex_lock(&engine->lock);
-  crew->stop = true;
-  atomic_fetch_add(&crew->beat, 1);
-  struct worker *workers = crew->workers;
-  crew->workers = NULL;
-  pthread_mutex_unlock(&engine->lock);
+  struct worker *workers = NULL;
+  bool started = false;
+  while (!started) { /* a thread says who it is when it starts */
+    pthread_mutex_lock(&engine->lock);
+    crew->stop = true;
+    started = crew->starting == 0;
+    if (started) {
+      workers = crew->workers;
+      crew->workers = NULL;
+      atomic_fetch_add(&crew->beat, 1);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    if (!started) sched_yield();
+  }
   futex_wake(&crew->beat, INT32_MAX);
   while (workers != NULL) {
     struct worker *worker = workers;
@@ -182,4 +186,5 @@ void crew_stop(struct engine *engine, struct crew *crew) {
     pthread_join(worker->thread, NULL);
     free(worker);
   }
+  while (atomic_load(&engine->inside) != 0) sched_yield();
 }
