@@ -1,4 +1,6 @@
 /* Double-precision rows against libm and long double, which has 64 bits of mantissa here. */
+#include <xmmintrin.h>
+
 #include "vector_rows.h"
 
 ROWS_TABLES(vector_double)
@@ -238,11 +240,51 @@ START_TEST(inactive_lanes_keep_both_registers) {
 }
 END_TEST
 
+static uint64_t rounded(uint64_t a, uint64_t b, enum opcode opcode, unsigned level) {
+  const struct instruction instruction = instruction_of(opcode, "ddd", false);
+  for (unsigned lane = 0; lane < SOFT_LANES; lane++) {
+    register_set(20, 2, lane, a);
+    register_set(22, 2, lane, b);
+  }
+  step(tables[level], &instruction);
+  return register_get(10, 2, 31);
+}
+
+/* MXCSR is set up for single precision while waves run. */
+START_TEST(double_precision_follows_its_own_mode_bits) {
+  const uint64_t tiny = of_double(0x1p-600), one = of_double(1), bit = of_double(0x1p-60);
+  for (unsigned level = 0; level < LEVELS && level_runs(level); level++) {
+    mode = MODE_DEFAULT & ~0x30u; /* single flushes, double does not */
+    _mm_setcsr(0x9fc0);
+    const uint64_t kept = rounded(tiny, of_double(0x1p-460), OPCODE_v_mul_f64, level);
+    const uint32_t after = _mm_getcsr() & 0xffc0;
+    mode = MODE_DEFAULT & ~0xc0u; /* the other way round */
+    _mm_setcsr(0x1f80);
+    const uint64_t flushed = rounded(tiny, of_double(0x1p-460), OPCODE_v_mul_f64, level);
+    mode = MODE_DEFAULT | 1 << 2;
+    const uint64_t up = rounded(one, bit, OPCODE_v_add_f64, level);
+    mode = MODE_DEFAULT | 3 << 2;
+    const uint64_t zero = rounded(of_double(-1), bit, OPCODE_v_add_f64, level);
+    mode = MODE_DEFAULT | 1;
+    _mm_setcsr(0x5f80);
+    const uint64_t nearest = rounded(one, bit, OPCODE_v_add_f64, level);
+    _mm_setcsr(0x1f80);
+    ck_assert_uint_eq(kept, of_double(0x1p-1060));
+    ck_assert_uint_eq(after, 0x9fc0);
+    ck_assert_uint_eq(flushed, 0);
+    ck_assert_uint_eq(up, one + 1);
+    ck_assert_uint_eq(zero, of_double(-1) - 1);
+    ck_assert_uint_eq(nearest, one);
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *tcase = tcase_create("rows");
   tcase_add_loop_test(tcase, rows_mean_what_the_isa_says, 0, (int)(LEVELS * COUNT_OF(ROWS)));
   tcase_add_loop_test(tcase, expanded_division_is_correctly_rounded, 0, LEVELS);
   tcase_add_test(tcase, trig_preop_gives_two_over_pi_in_pieces);
   tcase_add_test(tcase, inactive_lanes_keep_both_registers);
+  tcase_add_test(tcase, double_precision_follows_its_own_mode_bits);
   return rows_main("vector_double", tcase);
 }

@@ -299,6 +299,25 @@ START_TEST(expanded_division_is_correctly_rounded) {
 }
 END_TEST
 
+START_TEST(minimum_and_median_flush_denormals_as_mode_says) {
+  static const enum opcode opcodes[] = {OPCODE_v_min_f32, OPCODE_v_max_f32, OPCODE_v_med3_f32, OPCODE_v_max3_f32};
+  for (unsigned level = 0; level < LEVELS && level_runs(level); level++)
+    for (unsigned i = 0; i < COUNT_OF(opcodes); i++) {
+      const struct instruction instruction = instruction_of(opcodes[i], i < 2 ? "fff" : "ffff", false);
+      for (unsigned lane = 0; lane < SOFT_LANES; lane++)
+        wave->v[20][lane] = wave->v[22][lane] = wave->v[24][lane] = lane & 1 ? 0x807fffff : 0x80800000;
+      mode = MODE_DEFAULT;
+      step(tables[level], &instruction);
+      ck_assert_uint_eq(wave->v[10][0], 0x80800000);
+      ck_assert_uint_eq(wave->v[10][1], 0x807fffff);
+      mode = MODE_DEFAULT & ~0x30u;
+      step(tables[level], &instruction);
+      ck_assert_uint_eq(wave->v[10][0], 0x80800000);
+      ck_assert_uint_eq(wave->v[10][1], 0x80000000);
+    }
+}
+END_TEST
+
 START_TEST(mixed_halves_are_picked_by_op_sel) {
   for (unsigned level = 0; level < LEVELS && level_runs(level); level++) {
     struct instruction instruction = instruction_of(OPCODE_v_fma_mix_f32, "ffff", false);
@@ -331,6 +350,7 @@ int main(void) {
   tcase_add_loop_test(tcase, rows_mean_what_the_isa_says, 0, (int)(LEVELS * COUNT_OF(ROWS)));
   tcase_add_test(tcase, without_ieee_a_signalling_nan_loses);
   tcase_add_loop_test(tcase, expanded_division_is_correctly_rounded, 0, LEVELS);
+  tcase_add_test(tcase, minimum_and_median_flush_denormals_as_mode_says);
   tcase_add_test(tcase, mixed_halves_are_picked_by_op_sel);
   return rows_main("vector_float", tcase);
 }

@@ -194,10 +194,10 @@ void context_begin(struct soft_context *context, uint64_t number) {
 static void wave_run(struct wave *wave) {
   wave->quantum = QUANTUM;
   access_refresh(wave);
-  if ((wave->mode & 3) != 0) _mm_setcsr(soft_wave_mxcsr(wave));
-  uint32_t before = wave->mode;
+  const uint32_t before = soft_wave_mxcsr(wave);
+  if (before != DEFAULT_MXCSR) _mm_setcsr(before);
   soft_wave_run(wave);
-  if ((before & 3) != 0 || (wave->mode & 3) != 0) _mm_setcsr(DEFAULT_MXCSR);
+  if (before != DEFAULT_MXCSR || soft_wave_mxcsr(wave) != DEFAULT_MXCSR) _mm_setcsr(DEFAULT_MXCSR);
 }
 
 enum context_outcome context_run(struct soft_context *context, struct wave **out_wave) {

@@ -39,7 +39,7 @@ void soft_wave_start(struct wave *wave, const struct soft_program *program, uint
  * caller has set MXCSR (soft_wave_mode). */
 void soft_wave_run(struct wave *wave);
 
-/* MXCSR for wave->mode's single-precision rounding, everything masked. */
+/* MXCSR for wave->mode's single-precision rounding and denormals, everything masked. */
 uint32_t soft_wave_mxcsr(const struct wave *wave);
 
 /* How far a kernel reaches in a program. */

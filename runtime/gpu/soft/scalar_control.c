@@ -95,7 +95,8 @@ HANDLER(nothing) {
 uint32_t soft_wave_mxcsr(const struct wave *wave) {
   /* MODE counts nearest, up, down, zero; MXCSR nearest, down, up, zero */
   static const uint32_t rounds[4] = {0x0000, 0x4000, 0x2000, 0x6000};
-  return 0x1f80 | rounds[wave->mode & 3];
+  /* MODE allows denormals, of sources by bit 4 and of results by bit 5; MXCSR takes them for zero, by 0x40 and 0x8000 */
+  return 0x1f80 | rounds[wave->mode & 3] | (wave->mode & 0x10 ? 0 : 0x40) | (wave->mode & 0x20 ? 0 : 0x8000);
 }
 
 static void mode_write(struct wave *wave, uint32_t mode) {

@@ -19,8 +19,9 @@
 
 /* Why a quotient needs scaling. */
 VECTOR_INLINE bool float_quotient_huge(float d, float n) { return float_exponent(n) - float_exponent(d) >= 96; }
+/* |n / d| < 2^-126, without a product that could be rounded where it matters. */
 VECTOR_INLINE bool float_quotient_denormal(float d, float n) {
-  return (double)float_absolute(n) < (double)float_absolute(d) * 0x1p-126;
+  return float_absolute(n) * 0x1p64F < float_absolute(d) * 0x1p-62F;
 }
 VECTOR_INLINE bool float_reciprocal_denormal(float d) { return (float_absolute(d) > 0x1p126F) & float_is_finite(d); }
 

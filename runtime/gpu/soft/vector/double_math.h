@@ -33,22 +33,25 @@ VECTOR_INLINE uint32_t double_class(double a) {
 /* Without FMA in the instruction set this is libm's, which is exact. */
 VECTOR_INLINE double double_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
+VECTOR_INLINE double double_select(bool which, double yes, double no) {
+  const uint64_t mask = 0 - (uint64_t)which;
+  return double_of_bits((bits_of_double(yes) & mask) | (bits_of_double(no) & ~mask));
+}
 VECTOR_INLINE double double_prefer_number(uint32_t mode, double a, double b, double result) {
   const bool ieee = (mode & MODE_IEEE) != 0;
-  double value = double_is_nan(b) & !double_is_nan(a) ? a : result;
-  value = double_is_nan(a) ? b : value;
-  value = ieee & double_is_signalling(b) ? double_quiet(b) : value;
-  value = ieee & double_is_signalling(a) ? double_quiet(a) : value;
-  return value;
+  double value = double_select(double_is_nan(b), a, result);
+  value = double_select(double_is_nan(a), b, value);
+  value = double_select(ieee & double_is_signalling(b), double_quiet(b), value);
+  return double_select(ieee & double_is_signalling(a), double_quiet(a), value);
 }
 VECTOR_INLINE double double_min(uint32_t mode, double a, double b) {
-  const double less = a < b ? a : b;
-  const double result = a == b ? double_of_bits(bits_of_double(a) | bits_of_double(b)) : less;
+  const double less = double_select(a < b, a, b);
+  const double result = double_select(a == b, double_of_bits(bits_of_double(a) | bits_of_double(b)), less);
   return double_prefer_number(mode, a, b, result);
 }
 VECTOR_INLINE double double_max(uint32_t mode, double a, double b) {
-  const double greater = a > b ? a : b;
-  const double result = a == b ? double_of_bits(bits_of_double(a) & bits_of_double(b)) : greater;
+  const double greater = double_select(a > b, a, b);
+  const double result = double_select(a == b, double_of_bits(bits_of_double(a) & bits_of_double(b)), greater);
   return double_prefer_number(mode, a, b, result);
 }
 

@@ -15,7 +15,7 @@
 
 #include "gpu/soft/vector/lane.h"
 
-enum { MODE_IEEE = 1 << 9 };
+enum { MODE_IEEE = 1 << 9, MODE_DENORMALS = 3 << 4 };
 
 static const float FLOAT_NORMAL_MIN = 0x1p-126F;
 
@@ -103,13 +103,15 @@ VECTOR_INLINE float float_mullit(float a, float b, float c) {
 
 /* --- minimum, maximum, median --- */
 
-/* With MODE.IEEE a signalling NaN wins and becomes quiet; otherwise a number wins over a NaN. */
+/* With MODE.IEEE a signalling NaN wins and becomes quiet; otherwise a number wins over a NaN. Denormals are flushed
+ * here where MODE says so (bits 5:4), as no arithmetic does it. */
 VECTOR_INLINE float float_prefer_number(uint32_t mode, float a, float b, float result) {
-  const bool ieee = (mode & MODE_IEEE) != 0;
+  const bool ieee = (mode & MODE_IEEE) != 0, keep = (mode & MODE_DENORMALS) == MODE_DENORMALS;
   float value = float_select(float_is_nan(b), a, result);
   value = float_select(float_is_nan(a), b, value);
   value = float_select(ieee & float_is_signalling(b), float_quiet(b), value);
-  return float_select(ieee & float_is_signalling(a), float_quiet(a), value);
+  value = float_select(ieee & float_is_signalling(a), float_quiet(a), value);
+  return float_of_bits(bits_of_float(value) & (0x80000000 | (0 - (uint32_t)(keep | (float_exponent(value) != 0)))));
 }
 
 /* -0 is less than +0: for equal operands the signs decide, and all other bits are the same. */
@@ -139,7 +141,7 @@ VECTOR_INLINE float float_med3(uint32_t mode, float a, float b, float c) {
   const float greatest = float_max_number(without_c, c);
   const float median = float_select(greatest == a, without_a, float_select(greatest == b, without_b, without_c));
   const bool number = !(float_is_nan(a) | float_is_nan(b) | float_is_nan(c));
-  return float_select(number, median, float_min3(mode, a, b, c));
+  return float_select(number, float_prefer_number(mode, median, median, median), float_min3(mode, a, b, c));
 }
 
 /* --- to whole numbers --- */

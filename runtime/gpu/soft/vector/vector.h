@@ -9,7 +9,7 @@
  *   VECTOR_TABLE(vector_float, OPERATIONS)
  *
  * kind, opcode, types of d, a, b, c (lane.h), then statements that set d from a, b, c. They may also use `lane`, `carry_in`
- * (0 or 1), `carry_out` (set it), and `side` (mode bits, clamp, the operation). From it come
+ * (0 or 1), `carry_out` (set it), `mode` (the wave's) and `side` (clamp, the operation). From it come
  * NAME_lanes (the loop), NAME_compute (the same, callable, for modified.c), NAME_any (a handler for any kinds of sources) and
  * for HOT kinds NAME_hot: handlers with the loop inside, by which sources are scalar (bit i: source i), as reading a scalar
  * into all lanes is one instruction if it is known to be one. HOT costs compile time and code: for what kernels do all day.
@@ -83,6 +83,23 @@ VECTOR_INLINE uint16_t half_of_float(float value) {
   memcpy(&bits, &half, sizeof bits);
   return bits;
 #endif
+}
+
+/* MXCSR for the single-precision rounding and denormals of MODE (bits 1:0 and 5:4), everything masked. */
+VECTOR_INLINE uint32_t mode_mxcsr(uint32_t mode) {
+  /* MODE counts nearest, up, down, zero; MXCSR nearest, down, up, zero. 0x40 takes denormals for zero, 0x8000 flushes. */
+  const uint32_t round = ((mode & 1) << 1 | (mode >> 1 & 1)) << 13;
+  return 0x1f80 | round | (mode & 0x10 ? 0 : 0x40) | (mode & 0x20 ? 0 : 0x8000);
+}
+VECTOR_INLINE void mode_enter(uint32_t mode) {
+  __asm__ volatile("" ::: "memory"); /* arithmetic from memory to memory stays on its side */
+  _mm_setcsr(mode_mxcsr(mode));
+  __asm__ volatile("" ::: "memory");
+}
+/* MODE has rules of their own for double precision, two bits further up; MXCSR has those of single precision. */
+VECTOR_INLINE bool mode_is_apart(uint32_t mode) { return ((mode >> 2 ^ mode) & 0x33) != 0; }
+VECTOR_INLINE bool vector_is_double(unsigned d, unsigned a) {
+  return (d == VECTOR_f64 && a != VECTOR_f32) || (a == VECTOR_f64 && d != VECTOR_f32);
 }
 
 VECTOR_INLINE bool vector_is_64(unsigned type) { return type == VECTOR_u64 || type == VECTOR_i64 || type == VECTOR_f64; }
@@ -226,9 +243,12 @@ VECTOR_INLINE const struct operation *vector_hot(struct wave *wave, const struct
 #define VECTOR_UNUSED (void)a_, (void)b_, (void)c_, (void)side
 #define VECTOR_REGISTER(slot) wave_word(wave, operation->source[slot])
 
-#define VECTOR_LANES_(name, dt, sources, carry_before, carry_after, ...)                                     \
+#define VECTOR_LANES_(name, dt, at, sources, carry_before, carry_after, ...)                                 \
   VECTOR_INLINE void name##_lanes(VECTOR_COMPUTE_ARGUMENTS) {                                                \
+    const uint32_t mode = side->mode; /* a load in the loop could be thought to see the loop's stores */     \
+    const bool apart = vector_is_double(VECTOR_##dt, VECTOR_##at) && mode_is_apart(mode);                    \
     VECTOR_UNUSED;                                                                                           \
+    if (__builtin_expect(apart, 0)) mode_enter(mode >> 2);                                                   \
     VECTOR_LOOP(lane) {                                                                                      \
       sources lane_##dt d;                                                                                   \
       carry_before;                                                                                          \
@@ -236,6 +256,7 @@ VECTOR_INLINE const struct operation *vector_hot(struct wave *wave, const struct
       write_##dt(d_, lane, d);                                                                               \
       carry_after;                                                                                           \
     }                                                                                                        \
+    if (__builtin_expect(apart, 0)) mode_enter(mode);                                                        \
   }                                                                                                          \
   static __attribute__((noinline)) void name##_compute(VECTOR_COMPUTE_ARGUMENTS) { name##_lanes(d_, a_, b_, c_, side); }
 
@@ -301,43 +322,43 @@ VECTOR_INLINE const struct operation *vector_hot(struct wave *wave, const struct
 #define VECTOR_DEFINE(kind, ...) VECTOR_DEFINE_##kind(__VA_ARGS__)
 
 #define VECTOR_DEFINE_PLAIN1(name, dt, at, ...)                                                              \
-  VECTOR_LANES_(name, dt, VECTOR_A(at), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                         \
+  VECTOR_LANES_(name, dt, at, VECTOR_A(at), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                     \
   VECTOR_PLAIN_(name, dt, at, none, none, 0)
 #define VECTOR_DEFINE_PLAIN2(name, dt, at, bt, ...)                                                          \
-  VECTOR_LANES_(name, dt, VECTOR_AB(at, bt), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                    \
+  VECTOR_LANES_(name, dt, at, VECTOR_AB(at, bt), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                \
   VECTOR_PLAIN_(name, dt, at, bt, none, 0)
 #define VECTOR_DEFINE_PLAIN3(name, dt, at, bt, ct, ...)                                                      \
-  VECTOR_LANES_(name, dt, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)               \
+  VECTOR_LANES_(name, dt, at, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)           \
   VECTOR_PLAIN_(name, dt, at, bt, ct, 0)
 #define VECTOR_DEFINE_HOT1(name, dt, at, ...)                                                                \
-  VECTOR_LANES_(name, dt, VECTOR_A(at), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                         \
+  VECTOR_LANES_(name, dt, at, VECTOR_A(at), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                     \
   VECTOR_HOT1_(name, dt, at, 0)
 #define VECTOR_DEFINE_HOT2(name, dt, at, bt, ...)                                                            \
-  VECTOR_LANES_(name, dt, VECTOR_AB(at, bt), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                    \
+  VECTOR_LANES_(name, dt, at, VECTOR_AB(at, bt), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)                \
   VECTOR_HOT2_(name, dt, at, bt, 0)
 #define VECTOR_DEFINE_HOT3(name, dt, at, bt, ct, ...)                                                        \
-  VECTOR_LANES_(name, dt, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)               \
+  VECTOR_LANES_(name, dt, at, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)           \
   VECTOR_HOT3_(name, dt, at, bt, ct, 0)
 #define VECTOR_DEFINE_ACCUMULATE3(name, dt, at, bt, ct, ...)                                                 \
-  VECTOR_LANES_(name, dt, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)               \
+  VECTOR_LANES_(name, dt, at, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)           \
   VECTOR_PLAIN_(name, dt, at, bt, ct, VECTOR_ACCUMULATE)
 #define VECTOR_DEFINE_HOTACCUMULATE3(name, dt, at, bt, ct, ...)                                              \
-  VECTOR_LANES_(name, dt, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)               \
+  VECTOR_LANES_(name, dt, at, VECTOR_ABC(at, bt, ct), VECTOR_NOTHING, VECTOR_NOTHING, __VA_ARGS__)           \
   VECTOR_HOT3_(name, dt, at, bt, ct, VECTOR_ACCUMULATE)
 #define VECTOR_DEFINE_CARRYOUT2(name, dt, at, bt, ...)                                                       \
-  VECTOR_LANES_(name, dt, VECTOR_AB(at, bt), VECTOR_CARRY_MAKE, VECTOR_CARRY_STORE, __VA_ARGS__)             \
+  VECTOR_LANES_(name, dt, at, VECTOR_AB(at, bt), VECTOR_CARRY_MAKE, VECTOR_CARRY_STORE, __VA_ARGS__)         \
   VECTOR_HOT2_(name, dt, at, bt, VECTOR_CARRY_OUT)
 #define VECTOR_DEFINE_CARRY2(name, dt, at, bt, ...)                                                          \
-  VECTOR_LANES_(name, dt, VECTOR_AB(at, bt), VECTOR_CARRY_READ; VECTOR_CARRY_MAKE, VECTOR_CARRY_STORE, __VA_ARGS__) \
+  VECTOR_LANES_(name, dt, at, VECTOR_AB(at, bt), VECTOR_CARRY_READ; VECTOR_CARRY_MAKE, VECTOR_CARRY_STORE, __VA_ARGS__) \
   VECTOR_HOT2_(name, dt, at, bt, VECTOR_CARRY_OUT | VECTOR_CARRY_IN)
 #define VECTOR_DEFINE_SELECT2(name, dt, at, bt, ...)                                                         \
-  VECTOR_LANES_(name, dt, VECTOR_AB(at, bt), VECTOR_CARRY_READ, VECTOR_NOTHING, __VA_ARGS__)                 \
+  VECTOR_LANES_(name, dt, at, VECTOR_AB(at, bt), VECTOR_CARRY_READ, VECTOR_NOTHING, __VA_ARGS__)             \
   VECTOR_SELECT2_(name, dt, at, bt, VECTOR_CARRY_IN)
 #define VECTOR_DEFINE_CARRYOUT3(name, dt, at, bt, ct, ...)                                                   \
-  VECTOR_LANES_(name, dt, VECTOR_ABC(at, bt, ct), VECTOR_CARRY_MAKE, VECTOR_CARRY_STORE, __VA_ARGS__)        \
+  VECTOR_LANES_(name, dt, at, VECTOR_ABC(at, bt, ct), VECTOR_CARRY_MAKE, VECTOR_CARRY_STORE, __VA_ARGS__)    \
   VECTOR_PLAIN_(name, dt, at, bt, ct, VECTOR_CARRY_OUT)
 #define VECTOR_DEFINE_VCC3(name, dt, at, bt, ct, ...)                                                        \
-  VECTOR_LANES_(name, dt, VECTOR_ABC(at, bt, ct), VECTOR_CARRY_READ, VECTOR_NOTHING, __VA_ARGS__)            \
+  VECTOR_LANES_(name, dt, at, VECTOR_ABC(at, bt, ct), VECTOR_CARRY_READ, VECTOR_NOTHING, __VA_ARGS__)        \
   VECTOR_PLAIN_(name, dt, at, bt, ct, VECTOR_CARRY_VCC)
 
 #define VECTOR_ROW(kind, name, ...) \

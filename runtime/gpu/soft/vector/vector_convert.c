@@ -20,10 +20,10 @@
   X(PLAIN1, v_cvt_f32_ubyte2, f32, u32, d = (float)(int32_t)(a >> 16 & 0xff))                                          \
   X(PLAIN1, v_cvt_f32_ubyte3, f32, u32, d = (float)(int32_t)(a >> 24))                                                 \
   X(PLAIN1, v_cvt_off_f32_i4, f32, u32, d = float_of_offset(a))                                                        \
-  X(PLAIN1, v_cvt_f32_f16, f32, h16, d = half_source(side->mode, a))                                                   \
-  X(PLAIN1, v_cvt_f16_f32, h16, f32, d = half_result(side->mode, a))                                                   \
-  X(PLAIN1, v_cvt_f16_u16, h16, u16, d = half_result(side->mode, (float)a))                                            \
-  X(PLAIN1, v_cvt_f16_i16, h16, i16, d = half_result(side->mode, (float)a))                                            \
+  X(PLAIN1, v_cvt_f32_f16, f32, h16, d = half_source(mode, a))                                                         \
+  X(PLAIN1, v_cvt_f16_f32, h16, f32, d = half_result(mode, a))                                                         \
+  X(PLAIN1, v_cvt_f16_u16, h16, u16, d = half_result(mode, (float)a))                                                  \
+  X(PLAIN1, v_cvt_f16_i16, h16, i16, d = half_result(mode, (float)a))                                                  \
   X(PLAIN1, v_cvt_u16_f16, u16, h16, d = u16_of_half(a))                                                               \
   X(PLAIN1, v_cvt_i16_f16, i16, h16, d = i16_of_half(a))                                                               \
   X(PLAIN1, v_cvt_norm_i16_f16, i16, h16, d = (int16_t)snorm_of_float(half_widen(a)))                                  \

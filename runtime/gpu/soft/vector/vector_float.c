@@ -22,13 +22,13 @@
   X(PLAIN3, v_madmk_f32, f32, f32, f32, f32, d = a * b + c)                                                            \
   X(PLAIN3, v_mullit_f32, f32, f32, f32, f32, d = float_mullit(a, b, c))                                               \
   X(PLAIN3, v_fma_mix_f32, f32, mix, mix, mix, d = float_fma(a, b, c))                                                 \
-  X(PLAIN3, v_fma_mixlo_f16, h16, mix, mix, mix, d = half_result(side->mode, float_fma(a, b, c)))                      \
-  X(PLAIN3, v_fma_mixhi_f16, hi16, mix, mix, mix, d = half_result(side->mode, float_fma(a, b, c)))                     \
-  X(HOT2, v_min_f32, f32, f32, f32, d = float_min(side->mode, a, b))                                                   \
-  X(HOT2, v_max_f32, f32, f32, f32, d = float_max(side->mode, a, b))                                                   \
-  X(PLAIN3, v_min3_f32, f32, f32, f32, f32, d = float_min3(side->mode, a, b, c))                                       \
-  X(PLAIN3, v_max3_f32, f32, f32, f32, f32, d = float_max3(side->mode, a, b, c))                                       \
-  X(PLAIN3, v_med3_f32, f32, f32, f32, f32, d = float_med3(side->mode, a, b, c))                                       \
+  X(PLAIN3, v_fma_mixlo_f16, h16, mix, mix, mix, d = half_result(mode, float_fma(a, b, c)))                            \
+  X(PLAIN3, v_fma_mixhi_f16, hi16, mix, mix, mix, d = half_result(mode, float_fma(a, b, c)))                           \
+  X(HOT2, v_min_f32, f32, f32, f32, d = float_min(mode, a, b))                                                         \
+  X(HOT2, v_max_f32, f32, f32, f32, d = float_max(mode, a, b))                                                         \
+  X(PLAIN3, v_min3_f32, f32, f32, f32, f32, d = float_min3(mode, a, b, c))                                             \
+  X(PLAIN3, v_max3_f32, f32, f32, f32, f32, d = float_max3(mode, a, b, c))                                             \
+  X(PLAIN3, v_med3_f32, f32, f32, f32, f32, d = float_med3(mode, a, b, c))                                             \
   X(PLAIN1, v_rcp_f32, f32, f32, d = float_rcp(a))                                                                     \
   X(PLAIN1, v_rcp_iflag_f32, f32, f32, d = float_rcp(a))                                                               \
   X(PLAIN1, v_rsq_f32, f32, f32, d = float_rsq(a))                                                                     \
@@ -47,12 +47,24 @@
   X(PLAIN1, v_frexp_exp_i32_f32, i32, f32, d = float_frexp_exponent(a))                                                \
   X(CARRYOUT3, v_div_scale_f32, f32, f32, f32, f32, d = float_div_scale(a, b, c);                                      \
     carry_out = float_div_scale_flag(b, c))                                                                            \
-  X(VCC3, v_div_fmas_f32, f32, f32, f32, f32, d = carry_in ? float_div_fmas_scaled(a, b, c) : float_fma(a, b, c))      \
+  X(BY_HAND, v_div_fmas_f32)                                                                                           \
   X(PLAIN3, v_div_fixup_f32, f32, f32, f32, f32, d = float_div_fixup(a, b, c))                                         \
   X(PLAIN3, v_cubeid_f32, f32, f32, f32, f32, d = cube_face(a, b, c))                                                  \
   X(PLAIN3, v_cubesc_f32, f32, f32, f32, f32, d = cube_s(a, b, c))                                                     \
   X(PLAIN3, v_cubetc_f32, f32, f32, f32, f32, d = cube_t(a, b, c))                                                     \
   X(PLAIN3, v_cubema_f32, f32, f32, f32, f32, d = cube_major(a, b, c))
 
+/* Few quotients are scaled: mostly VCC is 0. */
+VECTOR_LANES_(div_fmas_plain, f32, f32, VECTOR_ABC(f32, f32, f32), VECTOR_NOTHING, VECTOR_NOTHING,
+              d = float_fma(a, b, c))
+VECTOR_LANES_(div_fmas_scaled, f32, f32, VECTOR_ABC(f32, f32, f32), VECTOR_CARRY_READ, VECTOR_NOTHING,
+              d = carry_in ? float_div_fmas_scaled(a, b, c) : float_fma(a, b, c))
+static void v_div_fmas_f32_compute(VECTOR_COMPUTE_ARGUMENTS) {
+  if (side->carry_in == 0) div_fmas_plain_compute(d_, a_, b_, c_, side);
+  else div_fmas_scaled_compute(d_, a_, b_, c_, side);
+}
+VECTOR_PLAIN_(v_div_fmas_f32, f32, f32, f32, f32, VECTOR_CARRY_VCC)
+
+#define VECTOR_DEFINE_BY_HAND(name)
 OPERATIONS(VECTOR_DEFINE)
 VECTOR_TABLE(vector_float, OPERATIONS)
