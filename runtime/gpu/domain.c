@@ -16,17 +16,17 @@ static void fork_prepare(void) {
   pthread_mutex_lock(&creating);
   struct domain *domain = atomic_load(&shared);
   if (domain == NULL) return;
+  engine_fork_prepare(domain->engine); /* holds the memory too */
   for (unsigned i = 0; i < domain->device_count; i++)
     if (domain->devices[i]->table->fork_prepare != NULL) domain->devices[i]->table->fork_prepare(domain->devices[i]);
-  memory_fork_prepare(domain->memory);
 }
 
 static void fork_done(bool child) {
   struct domain *domain = atomic_load(&shared);
   if (domain != NULL) {
-    memory_fork_done(domain->memory);
     for (unsigned i = domain->device_count; i-- > 0;)
       if (domain->devices[i]->table->fork_done != NULL) domain->devices[i]->table->fork_done(domain->devices[i], child);
+    engine_fork_done(domain->engine, child);
     if (child) atomic_store(&forked, true);
   }
   pthread_mutex_unlock(&creating);
