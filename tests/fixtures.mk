@@ -20,7 +20,12 @@ $(FIXTURE_DIR)/bundle.hipfb: tests/fixtures/kernels.hip
 $(addprefix $(B)/tests/unit/,fat_binary code_object metadata): | $(FIXTURES)
 
 # The software GPU's kernels as both compilers make them, with and without optimisation.
-SOFT_FIXTURES := $(addprefix $(FIXTURE_DIR)/,soft4_O0.co soft4_O2.co soft5_O0.co soft5_O2.co)
+SOFT_FIXTURES := $(addprefix $(FIXTURE_DIR)/,soft4_O0.co soft4_O2.co soft5_O0.co soft5_O2.co lacking.co wave64.co)
+
+$(FIXTURE_DIR)/wave64.co: FIXTURE_CLANG19 += -mwavefrontsize64
+$(FIXTURE_DIR)/lacking.co $(FIXTURE_DIR)/wave64.co: tests/fixtures/lacking.hip
+	@mkdir -p $(@D)
+	$(subst clang-,clang++-,$(CLANG)) $(FIXTURE_CLANG19) -mcode-object-version=5 $< -o $@
 
 $(FIXTURE_DIR)/soft5_%.co: tests/fixtures/soft.hip
 	@mkdir -p $(@D)

@@ -118,7 +118,10 @@ hrx_status inspection_open(const char *path, const char *arch, struct inspection
 void inspection_finish(struct inspection *inspection) {
   for (unsigned i = 0; i < inspection->code_count; i++) {
     struct inspected_code *code = &inspection->codes[i];
-    for (uint32_t j = 0; code->kernels != NULL && j < code->object->kernel_count; j++) free(code->kernels[j].missing);
+    for (uint32_t j = 0; code->kernels != NULL && j < code->object->kernel_count; j++) {
+      free(code->kernels[j].missing);
+      free(code->kernels[j].refusal);
+    }
     free(code->kernels);
     code_object_release(code->object);
   }
@@ -171,7 +174,8 @@ static bool kernel_lacks(const struct inspected_kernel *kernel, const char *mnem
 /* Each instruction once a code object, with the first kernel that has it. */
 static void code_lacks(const struct inspected_code *code, struct lacks *lacks) {
   if (!code->checked) lack(lacks, "code for %s: %s", code->target, code->error);
-  for (uint32_t i = 0; code->checked && i < code->object->kernel_count; i++)
+  for (uint32_t i = 0; code->checked && i < code->object->kernel_count; i++) {
+    if (code->kernels[i].refusal != NULL) lack(lacks, "%.900s", code->kernels[i].refusal);
     for (unsigned j = 0; j < code->kernels[i].missing_count; j++) {
       const char *mnemonic = code->kernels[i].missing[j].mnemonic;
       unsigned others = 0;
@@ -186,6 +190,7 @@ static void code_lacks(const struct inspected_code *code, struct lacks *lacks) {
       if (others > 0) snprintf(more, sizeof more, " and %u more", others);
       lack(lacks, "%s is not implemented (kernel %.400s%s)", mnemonic, code->object->kernels[i].name, more);
     }
+  }
 }
 
 unsigned inspection_lacks(const struct inspection *inspection, void (*report)(const char *, void *), void *context) {

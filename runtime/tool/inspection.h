@@ -23,6 +23,7 @@ struct missing_instruction {
 };
 
 struct inspected_kernel {
+  char *refusal; /* why it cannot be launched, apart from instructions; or NULL */
   struct missing_instruction *missing;
   unsigned missing_count;
 };
@@ -35,7 +36,7 @@ struct inspected_code {
   char error[512];
   bool chosen;                      /* for the architecture asked for: its instructions were looked at */
   bool checked;                     /* and that worked; else `error` */
-  struct inspected_kernel *kernels; /* object->kernel_count of them if checked */
+  struct inspected_kernel *kernels; /* object->kernel_count of them; NULL if not chosen or broken */
 };
 
 /* A library that the file needs, by itself or through others. */

@@ -74,13 +74,15 @@ static json_t *kernel_json(const struct inspected_code *code, uint32_t index) {
                                              (json_int_t)(found->size > 4 ? found->encoding[1] : 0), "size",
                                              (int)found->size, "uses", (int)found->uses));
   }
-  return json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:b, s:o, s:o}", "name", text(kernel->name),
+  const char *refusal = code->checked ? code->kernels[index].refusal : NULL;
+  return json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:b, s:o, s:o, s:o}", "name", text(kernel->name),
                    "wave_lanes", (int)kernel->wave_lanes, "vgprs", (int)kernel->vgpr_count, "sgprs",
                    (int)kernel->sgpr_count, "lds_bytes", (int)kernel->group_segment_bytes, "scratch_bytes",
                    (int)kernel->private_segment_bytes, "kernarg_bytes", (int)kernel->kernarg_bytes, "max_block",
                    (int)kernel->max_workgroup, "code_bytes", (json_int_t)kernel->code_bytes, "explicit_arguments",
                    (int)kernel->explicit_count, "dynamic_stack", (int)kernel->dynamic_stack, "arguments",
-                   arguments_json(kernel), "not_implemented", missing);
+                   arguments_json(kernel), "not_implemented", missing, "refusal",
+                   refusal != NULL ? text(refusal) : json_null());
 }
 
 static json_t *code_json(const struct inspected_code *code) {

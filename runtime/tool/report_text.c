@@ -23,7 +23,9 @@ static void print_kernel(const struct inspected_code *code, uint32_t index, FILE
   }
   if (kernel->argument_count > kernel->explicit_count)
     fprintf(out, "    and %" PRIu32 " hidden arguments\n", kernel->argument_count - kernel->explicit_count);
-  for (unsigned i = 0; code->kernels != NULL && i < code->kernels[index].missing_count; i++) {
+  if (code->kernels == NULL) return;
+  if (code->kernels[index].refusal != NULL) fprintf(out, "    CANNOT RUN: %s\n", code->kernels[index].refusal);
+  for (unsigned i = 0; i < code->kernels[index].missing_count; i++) {
     const struct missing_instruction *missing = &code->kernels[index].missing[i];
     fprintf(out, "    NOT IMPLEMENTED: %s (%08" PRIx32 "%s%.*" PRIx32 "), %u times\n", missing->mnemonic,
             missing->encoding[0], missing->size > 4 ? " " : "", missing->size > 4 ? 8 : 0,

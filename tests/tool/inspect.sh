@@ -41,6 +41,18 @@ if command -v python3 >/dev/null; then python3 -m json.tool "$work/out" >/dev/nu
 status 1 env HRX_SOFT_ARCH=gfx1151 "$hrx" inspect --require "$fixtures/v5.co"
 has 'there is no code for gfx1151'
 
+# an instruction that is not implemented: where a wave can come, and only there
+status 1 "$hrx" inspect --require "$fixtures/lacking.co"
+has 's_subvector_loop_begin is not implemented (kernel lacking_branch and 2 more)'
+has 'missing to run it on gfx1030: 1$'
+[ "$(grep -c 'NOT IMPLEMENTED: s_subvector_loop_begin (bd800001), 1 times' "$work/out")" = 3 ] || fail "not 3 kernels lack it"
+# kernels that no launch accepts as a whole
+status 1 "$hrx" inspect --require "$fixtures/wave64.co"
+has 'CANNOT RUN: kernel whole is built for waves of 64 lanes, gfx1030 executes 32'
+has 'missing to run it on gfx1030: 4$'
+status 1 "$hrx" inspect --require --json "$fixtures/wave64.co"
+has '"refusal": "kernel whole is built for waves of 64'
+
 # damaged
 head -c 3000 "$fixtures/v5.co" >"$work/cut.co"
 status 2 "$hrx" inspect "$work/cut.co"

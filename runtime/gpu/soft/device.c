@@ -52,8 +52,6 @@ static const struct gpu_device_table table = {
     .fork_done = fork_done,
 };
 
-bool soft_target_known(const char *target) { return strcmp(target, "gfx1030") == 0; }
-
 static void properties_fill(struct gpu_properties *properties, const char *target, struct memory *memory) {
   struct memory_statistics statistics;
   memory_statistics(memory, &statistics);
@@ -77,9 +75,8 @@ static void properties_fill(struct gpu_properties *properties, const char *targe
 
 hrx_status soft_device_create(struct memory *memory, const char *target, struct gpu_device **out_device) {
   const struct soft_level *level = NULL;
-  if (!soft_target_known(target))
-    return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_TARGET, "the software GPU executes gfx1030, not %s", target);
-  hrx_status status = soft_level_find(NULL, &level);
+  hrx_status status = soft_target_check(target);
+  if (status == HRX_OK) status = soft_level_find(NULL, &level);
   if (status != HRX_OK) return status;
   struct soft_device *device = calloc(1, sizeof *device);
   if (device == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a device");

@@ -52,15 +52,27 @@ static void functions_check(const struct soft_image *image, void (*visit)(const 
   }
 }
 
-hrx_status soft_image_bind(struct soft_image *image, const struct kernel_code *kernel, const char *level,
-                           void (*visit)(const struct operation *, void *), void *context, struct soft_bound *out_bound) {
+static hrx_status kernel_check(const struct soft_image *image, const struct kernel_code *kernel) {
+  if (kernel->wave_lanes != SOFT_LANES)
+    return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_INSTRUCTION, "kernel %s is built for waves of %u lanes, %s executes %d",
+                           kernel->name, kernel->wave_lanes, image->object->target, SOFT_LANES);
+  if (kernel->private_segment_bytes > SOFT_SCRATCH_LIMIT)
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "kernel %s asks for %u bytes of scratch a work-item, the limit is %d",
+                           kernel->name, kernel->private_segment_bytes, SOFT_SCRATCH_LIMIT);
   if (kernel->entry_address >= image->object->image_bytes ||
       kernel->code_bytes > image->object->image_bytes - kernel->entry_address || kernel->code_bytes < 4)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "kernel %s: its code at 0x%llx, %llu bytes, is outside of the image",
                            kernel->name, (unsigned long long)kernel->entry_address, (unsigned long long)kernel->code_bytes);
+  return HRX_OK;
+}
+
+hrx_status soft_image_bind(struct soft_image *image, const struct kernel_code *kernel, const char *level,
+                           void (*visit)(const struct operation *, void *), void *context, struct soft_bound *out_bound) {
   struct soft_bound bound = {0};
   struct soft_reach reach = {0};
-  hrx_status status = range_bind(image, kernel->entry_address, kernel->code_bytes, level, &bound.decoded, &bound.own);
+  hrx_status status = kernel_check(image, kernel);
+  if (status == HRX_OK)
+    status = range_bind(image, kernel->entry_address, kernel->code_bytes, level, &bound.decoded, &bound.own);
   if (status == HRX_OK) status = soft_program_check(bound.own, 0, NULL, NULL, &reach);
   bool closed = !reach.outside && !reach.indirect;
   if (status == HRX_OK && closed) {

@@ -8,6 +8,8 @@
 #include "code/code_object.h"
 #include "gpu/soft/program.h"
 
+enum { SOFT_SCRATCH_LIMIT = 1 << 20 }; /* bytes a work-item, more than the hardware has */
+
 struct soft_image {
   const struct code_object *object;
   const uint8_t *bytes; /* the loaded image */
@@ -25,8 +27,9 @@ struct soft_bound {
   uint32_t entry; /* byte offset in program */
 };
 
-/* Binds a kernel. Calls `visit` for each missing instruction that it can reach; the kernel is bound nevertheless. Not thread
- * safe: the caller serialises. Errors: UNSUPPORTED (no libLLVM), INVALID/IMAGE, OUT_OF_MEMORY. */
+/* Binds a kernel. Calls `visit` for each missing instruction that it can reach, sometimes more than once; the kernel is bound
+ * nevertheless. This alone decides which kernels can be launched. Not thread safe: the caller serialises. Errors:
+ * UNSUPPORTED/INSTRUCTION for a wave size that is not executed; UNSUPPORTED (no libLLVM); INVALID/IMAGE; OUT_OF_MEMORY. */
 hrx_status soft_image_bind(struct soft_image *image, const struct kernel_code *kernel, const char *level,
                            void (*visit)(const struct operation *operation, void *context), void *context,
                            struct soft_bound *out_bound);

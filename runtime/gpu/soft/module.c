@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +10,7 @@ hrx_status soft_module_load(struct gpu_device *device, const void *bytes, size_t
   if (module == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a module");
   module->base.device = device;
   hrx_status status = code_object_open(bytes, size, &module->object);
-  if (status == HRX_OK && strcmp(module->object->target, device->properties.target) != 0)
-    status = hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_TARGET, "the code object is for %s, the device executes %s",
-                             module->object->target, device->properties.target);
-  if (status == HRX_OK && module->object->image_bytes == 0)
-    status = hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "the code object has no segments to load");
+  if (status == HRX_OK) status = soft_object_check(module->object, device->properties.target);
   if (status == HRX_OK)
     status = memory_allocate(soft_device_of(device)->memory, (size_t)module->object->image_bytes, 4096, MEMORY_CODE, 0, 0,
                              &module->memory);
@@ -88,28 +83,19 @@ static hrx_status lack_refuse(const struct soft_image *image, const struct soft_
                               const struct kernel_code *code, const struct lack *lack) {
   const struct instruction *instruction = lack->first->instruction;
   char text[128];
-  const uint8_t *bytes = image->bytes + (bound->program->base - image->base) + instruction->offset;
-  if (decode_text(image->object->target, bytes, instruction->size, text, sizeof text) != HRX_OK)
-    snprintf(text, sizeof text, "%s", opcode_name(instruction->opcode));
+  uint64_t offset = soft_instruction_text(image, bound, instruction, text, sizeof text);
   return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_INSTRUCTION,
                          "%s instruction \"%s\" (encoding %08x %08x), which kernel %s can reach at 0x%llx of the image, is not "
                          "implemented%s",
                          image->object->target, text, instruction->encoding[0],
-                         instruction->size > 4 ? instruction->encoding[1] : 0, code->name,
-                         (unsigned long long)(bytes - image->bytes), lack->count > 1 ? "; nor are others" : "");
+                         instruction->size > 4 ? instruction->encoding[1] : 0, code->name, (unsigned long long)offset,
+                         lack->count > 1 ? "; nor are others" : "");
 }
 
 static hrx_status kernel_bind(struct soft_kernel *kernel) {
-  const struct kernel_code *code = kernel->code;
-  if (code->wave_lanes != SOFT_LANES)
-    return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_INSTRUCTION, "kernel %s is built for waves of %u lanes, %s executes %d",
-                           code->name, code->wave_lanes, kernel->module->object->target, SOFT_LANES);
-  if (code->private_segment_bytes > SOFT_SCRATCH_LIMIT)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "kernel %s asks for %u bytes of scratch a work-item, the limit is %d",
-                           code->name, code->private_segment_bytes, SOFT_SCRATCH_LIMIT);
   struct lack lack = {0};
-  hrx_status status = soft_image_bind(&kernel->module->image, code, NULL, lack_note, &lack, &kernel->bound);
-  if (status == HRX_OK && lack.count > 0) status = lack_refuse(&kernel->module->image, &kernel->bound, code, &lack);
+  hrx_status status = soft_image_bind(&kernel->module->image, kernel->code, NULL, lack_note, &lack, &kernel->bound);
+  if (status == HRX_OK && lack.count > 0) status = lack_refuse(&kernel->module->image, &kernel->bound, kernel->code, &lack);
   return status;
 }
 
@@ -130,77 +116,4 @@ hrx_status soft_kernel_ready(struct gpu_kernel *base) {
     pthread_mutex_unlock(&device->bind_lock);
   }
   return failure_restore(&kernel->refusal);
-}
-
-struct listing {
-  const struct soft_image *image;
-  void (*visit)(const struct soft_missing *, void *);
-  void *context;
-  const struct operation **found; /* in address order, because a kernel is shown from top to bottom */
-  uint32_t count, capacity;
-  bool short_of_memory;
-};
-
-static void listing_note(const struct operation *operation, void *context) {
-  struct listing *listing = context;
-  if (listing->count == listing->capacity) {
-    uint32_t capacity = listing->capacity * 2 + 64;
-    const struct operation **found = realloc(listing->found, capacity * sizeof *found);
-    if (found == NULL) {
-      listing->short_of_memory = true;
-      return;
-    }
-    listing->found = found;
-    listing->capacity = capacity;
-  }
-  listing->found[listing->count++] = operation;
-}
-
-static int by_address(const void *a, const void *b) {
-  const struct operation *left = *(const struct operation *const *)a, *right = *(const struct operation *const *)b;
-  return (left > right) - (left < right);
-}
-
-static void listing_tell(struct listing *listing, const struct soft_bound *bound) {
-  qsort(listing->found, listing->count, sizeof *listing->found, by_address);
-  for (uint32_t i = 0; i < listing->count; i++) {
-    if (i > 0 && listing->found[i] == listing->found[i - 1]) continue;
-    const struct instruction *instruction = listing->found[i]->instruction;
-    struct soft_missing missing = {.offset = instruction->offset, .opcode = instruction->opcode,
-                                   .encoding = {instruction->encoding[0], instruction->encoding[1]}};
-    const uint8_t *bytes = listing->image->bytes + (bound->program->base - listing->image->base) + instruction->offset;
-    if (decode_text(listing->image->object->target, bytes, instruction->size, missing.text, sizeof missing.text) != HRX_OK)
-      snprintf(missing.text, sizeof missing.text, "%s", opcode_name(instruction->opcode));
-    listing->visit(&missing, listing->context);
-  }
-}
-
-hrx_status soft_unimplemented(const char *target, const void *bytes, size_t size, const char *name,
-                              void (*visit)(const struct soft_missing *, void *), void *context) {
-  struct code_object *object = NULL;
-  struct soft_bound bound = {0};
-  struct soft_image image = {0};
-  void *memory = NULL;
-  struct listing listing = {.image = &image, .visit = visit, .context = context};
-  const struct kernel_code *code = NULL;
-  hrx_status status = code_object_open(bytes, size, &object);
-  if (status == HRX_OK && strcmp(object->target, target) != 0)
-    status = hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_TARGET, "the code object is for %s, not for %s", object->target, target);
-  if (status == HRX_OK && (code = code_object_kernel(object, name)) == NULL)
-    status = hrx_fail_reason(HRX_INVALID, HRX_REASON_NOT_FOUND, "no kernel %s in the code object", name);
-  if (status == HRX_OK && (memory = malloc((size_t)object->image_bytes)) == NULL)
-    status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory for an image of %llu bytes", (unsigned long long)object->image_bytes);
-  if (status == HRX_OK) status = code_object_load(object, bytes, size, (uintptr_t)memory, memory);
-  if (status == HRX_OK) {
-    image = (struct soft_image){.object = object, .bytes = memory, .base = (uintptr_t)memory};
-    status = soft_image_bind(&image, code, NULL, listing_note, &listing, &bound);
-  }
-  if (status == HRX_OK && listing.short_of_memory) status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory to list instructions");
-  if (status == HRX_OK) listing_tell(&listing, &bound);
-  free(listing.found);
-  soft_bound_finish(&bound);
-  soft_image_finish(&image);
-  free(memory);
-  code_object_release(object);
-  return status;
 }

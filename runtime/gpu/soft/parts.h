@@ -14,7 +14,6 @@ struct soft_context;
 
 enum {
   SOFT_LDS_BYTES = 65536, SOFT_BLOCK_MAX = 1024,
-  SOFT_SCRATCH_LIMIT = 1 << 20, /* bytes a work-item, more than the hardware has */
   SOFT_STACK_EXTRA = 16384,   /* scratch for each work-item of a kernel whose stack is not bounded */
   SOFT_KERNARG_OFFSET = 256   /* behind the packet in a dispatch's memory */
 };
@@ -95,6 +94,13 @@ hrx_status soft_module_kernel(struct gpu_module *module, const char *name, struc
 hrx_status soft_module_global(struct gpu_module *module, const char *name, void **out_address, size_t *out_bytes);
 const struct kernel_code *soft_kernel_code(const struct gpu_kernel *kernel);
 hrx_status soft_kernel_ready(struct gpu_kernel *kernel);
+
+/* missing.c: what loading and launching have in common with saying beforehand whether they will fail. */
+/* Whether a device for `target` can load a code object. Errors: UNSUPPORTED/TARGET; INVALID/IMAGE. */
+hrx_status soft_object_check(const struct code_object *object, const char *target);
+/* LLVM's text of an instruction of a bound kernel; the result is its offset in the image. */
+uint64_t soft_instruction_text(const struct soft_image *image, const struct soft_bound *bound,
+                               const struct instruction *instruction, char *out_text, size_t capacity);
 
 /* report.c: what a stopped wave did. */
 void soft_report_fault(struct soft_dispatch *dispatch, const struct wave *wave, struct failure *out_failure);
