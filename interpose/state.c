@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/config.h"
+#include "base/log.h"
 #include "interpose/error.h"
 #include "interpose/real.h"
 #include "interpose/stream.h"
@@ -47,10 +48,12 @@ struct hip_state *state_existing(void) {
   return domain_existing() != NULL ? atomic_load_explicit(&current, memory_order_acquire) : NULL;
 }
 
-/* A GPU that cannot be made, an unknown HRX_SOFT_ARCH for instance, is none. */
+/* A GPU that HRX_SOFT_ARCH names and that does not exist is none. That stays so: it is said once. */
 static hipError_t start_failed(hrx_status status) {
-  hipError_t error = error_logged(status);
-  return error == hipErrorNoBinaryForGpu ? hipErrorNoDevice : error;
+  static _Atomic bool said;
+  if (hrx_last_reason() != HRX_REASON_TARGET) return error_logged(status);
+  if (!atomic_exchange(&said, true)) log_line(LOG_ERROR, "%s: %s", error_name(hipErrorNoDevice), hrx_last_message());
+  return hipErrorNoDevice;
 }
 
 hipError_t state_start(struct hip_state **out_state) {

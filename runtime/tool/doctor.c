@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "code/decode.h"
+#include "gpu/soft/device.h"
 #include "gpu/soft/level.h"
 #include "tool/place.h"
 #include "tool/policy.h"
@@ -140,15 +141,17 @@ int tool_doctor(int count, char **arguments) {
                     : config->gpu == GPU_CHOICE_SOFT ? "HRX_GPU=soft"
                     : device                         ? "a GPU was found"
                                                      : "no GPU was found";
-  bool good = whole && (hip ? device : decoder && processor);
+  bool known = soft_target_check(config->soft_arch) == HRX_OK;
+  bool good = whole && (hip ? device : decoder && processor && known);
   if (hip)
     printf("programs run on  the GPU, through %s: %s\n", probe.path, why);
   else
     printf("programs run on  the software GPU (%s): %s\n", config->soft_arch, why);
   if (!good)
-    printf("programs cannot run: %s\n", !whole     ? "parts of hrx are missing"
-                                        : hip      ? "no GPU was found"
-                                        : !decoder ? "LLVM is missing"
-                                                   : "the CPU level does not exist");
+    printf("programs cannot run: %s\n", !whole       ? "parts of hrx are missing"
+                                        : hip        ? "no GPU was found"
+                                        : !decoder   ? "LLVM is missing"
+                                        : !processor ? "the CPU level does not exist"
+                                                     : "HRX_SOFT_ARCH names no GPU that hrx executes");
   return good ? 0 : EXIT_FAILED;
 }

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpu/soft/device.h"
 #include "tool/place.h"
 #include "tool/probe.h"
 #include "tool/tool.h"
@@ -67,6 +68,7 @@ static int options_read(int count, char **arguments, struct options *out) {
   if (out->gpu != NULL && strcmp(out->gpu, "auto") != 0 && strcmp(out->gpu, "hip") != 0 &&
       strcmp(out->gpu, "soft") != 0)
     return complain("--gpu is auto, hip or soft, not ", out->gpu);
+  if (out->arch != NULL && soft_target_check(out->arch) != HRX_OK) return complain("--arch: ", hrx_last_message());
   if (i == count) return complain("no program is named", "");
   out->program = arguments + i;
   return 0;

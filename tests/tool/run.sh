@@ -29,6 +29,12 @@ status 126 "$hrx" run "$work"
 status 2 "$hrx" run
 status 2 "$hrx" run --gpu cuda true
 status 2 "$hrx" run --wrong true
+# a GPU that the software one is not: refused before anything runs
+for wrong in gfx9 gfx1031 gfx1030x ''; do
+  status 2 "$hrx" run --arch "$wrong" sh -c 'echo it ran'
+  has "hrx run: --arch: the software GPU executes gfx1030, not \"$wrong\""
+  ! grep 'it ran' "$work/out" || fail "--arch $wrong runs the program"
+done
 # a program that a signal ends: the shell sees 128 + 15
 status 143 "$hrx" run sh -c 'kill -TERM $$'
 
@@ -43,6 +49,23 @@ if [ ! -e /dev/kfd ]; then
   status 0 env -u HRX_GPU "$hrx" run sh -c 'env'
   has '^HRX_GPU=soft'
 fi
+# the same name from the environment: no device, said once, and the program goes on
+status 1 env HRX_GPU=soft HRX_SOFT_ARCH=gfx9 "$hrx" doctor
+has 'programs cannot run: HRX_SOFT_ARCH'
+cat >"$work/count.c" <<'C'
+#include <stdio.h>
+int hipGetDeviceCount(int *), hipSetDevice(int);
+int main(void) {
+  int count = -1, first = hipGetDeviceCount(&count), second = hipSetDevice(0);
+  printf("errors %d %d\n", first, second);
+  return 0;
+}
+C
+cc "$work/count.c" -o "$work/count" -L"$lib/hip" -lamdhip64
+status 0 env HRX_SOFT_ARCH=gfx9 "$hrx" run --gpu soft "$work/count"
+has 'errors 100 100'
+has 'hrx: hipErrorNoDevice: HRX_SOFT_ARCH: the software GPU executes gfx1030, not "gfx9"'
+[ "$(grep -c HRX_SOFT_ARCH "$work/out")" = 1 ] || fail "HRX_SOFT_ARCH is not named once"
 # a script and a program found by PATH
 printf '#!/bin/sh\nexit 5\n' >"$work/script"
 chmod +x "$work/script"

@@ -8,7 +8,7 @@
 
 hrx_status soft_target_check(const char *target) {
   if (strcmp(target, "gfx1030") == 0) return HRX_OK;
-  return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_TARGET, "the software GPU executes gfx1030, not %.64s", target);
+  return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_TARGET, "the software GPU executes gfx1030, not \"%.64s\"", target);
 }
 
 hrx_status soft_object_check(const struct code_object *object, const char *target) {
