@@ -41,7 +41,23 @@ typedef enum hrx_reason {
   HRX_REASON_TRAP,            /* a kernel executed s_trap (assert, __builtin_trap) */
   HRX_REASON_LAUNCH_GEOMETRY, /* grid, block or LDS outside the device's limits */
   HRX_REASON_QUEUE_FULL,      /* too much work queued */
-  HRX_REASON_LIVE             /* still in use (mapped, handed off, already registered) */
+  HRX_REASON_LIVE,            /* still in use (already registered) */
+  HRX_REASON_MAPPED,          /* a live host map conflicts */
+  HRX_REASON_HANDED_OFF,      /* handed to a native stream for a stage, or that stage re-entered */
+  HRX_REASON_DEVICE_WORK,     /* device work that conflicts is not over (try_ forms) */
+  HRX_REASON_CAPACITY,        /* as many submissions in flight as the runtime allows */
+  HRX_REASON_SLOTS,           /* as many submissions of this graph in flight as it has slots */
+  HRX_REASON_BUDGET,          /* the memory budget is full and nothing can be evicted */
+  HRX_REASON_TRACING,         /* a trace already runs */
+  HRX_REASON_FOREIGN,         /* an object of another runtime, device or stream */
+  HRX_REASON_EMPTY,           /* no nodes, or no bytes where some are needed */
+  HRX_REASON_RANGE,           /* leaves its parent, wraps, or has another length than it must */
+  HRX_REASON_ALIGNMENT,       /* the absolute address is not aligned as the contract says */
+  HRX_REASON_ALIASING,        /* bindings overlap and one is written */
+  HRX_REASON_CONTRACT,        /* does not fit the contract, or the contract does not fit the code */
+  HRX_REASON_PLACEMENT,       /* memory that this device or the host cannot reach */
+  HRX_REASON_ORDER,           /* an edge to a node that is not earlier */
+  HRX_REASON_POISONED         /* a failed task may have left part of a result there */
 } hrx_reason;
 
 /* Short constant name of a status ("INVALID"); never NULL. */

@@ -30,7 +30,7 @@ struct access {
   enum access_kind kind;
 };
 
-enum task_kind { TASK_FILL, TASK_COPY, TASK_DISPATCH, TASK_HOST, TASK_JOIN };
+enum task_kind { TASK_FILL, TASK_COPY, TASK_DISPATCH, TASK_HOST, TASK_JOIN, TASK_DEVICE };
 
 /* Fill `depth` slices of `height` rows of `width` bytes with a repeated `element_bytes` (1, 2 or 4) pattern. */
 struct task_fill {
@@ -72,6 +72,12 @@ struct task {
       void *context;
       void (*release)(void *context); /* called exactly once, run or skipped; may be NULL */
     } host;
+    struct { /* an engine of another kind (NPU): started like a dispatch, on a thread of its own */
+      void (*start)(void *payload, gpu_done done, void *context);
+      void (*cancel)(void *payload);  /* may be NULL */
+      void (*release)(void *payload); /* once, when the engine is done with it; may be NULL */
+      void *payload;
+    } device;
   };
 };
 
@@ -139,6 +145,9 @@ bool stream_failure_take(struct stream *stream, struct failure *out_failure);
 
 /* The same for any stream of the engine, oldest first. */
 bool engine_failure_take(struct engine *engine, struct failure *out_failure);
+
+/* The storage's memory is about to be freed or used for something else: its poison goes with it. All its work is over. */
+void engine_storage_forget(struct engine *engine, struct storage *storage);
 
 /* Adds the clock of every stream, released ones included, to `io_clock`: the device's whole work. */
 hrx_status engine_clock(struct engine *engine, struct clock *io_clock);
