@@ -5,7 +5,8 @@
  * lane by lane, what is different afterwards. Inputs of a case: v0 a, v1 b, v2 c (ia: signed, fa: float, ha: half);
  * v[4:5] A, v[6:7] B, v[8:9] C (IA: signed, DA: double); v3 the lane v10..v13 where results go, random before (old:
  * v10, OLD: v[10:11]); v[14:15] address of 64 bytes of the lane's own in memory, v16 64 * lane; others random s0 sa, s1
- * sb, s2 sc; s[4:5] SA, s[6:7] SB; s[8:9] address of memory; s10..s13 where results go; s20 a mask; s28 a lane vcc_lo,
+ * sb, s2 sc; s[4:5] SA, s[6:7] SB; s[8:9] address of memory; s10..s13 where results go; s20 a mask; s28 a lane; s[64:71] a 2D
+ * image of 16 x 128 floats over memory, s[72:75] a sampler for it: nearest texel, clamped, coordinates in texels; vcc_lo,
  * EXEC, SCC and M0 differ from round to round (EXEC is sometimes 0) */
 #ifndef TESTS_UNIT_ISA_HARNESS_H
 #define TESTS_UNIT_ISA_HARNESS_H
@@ -37,6 +38,7 @@ struct run {
   unsigned ulps, round;
   uint32_t any; /* lanes whose v10 is not compared */
   bool failed;
+  enum fault_kind fault; /* how the code ends if not by s_endpgm */
   uint32_t mode;
   struct decoded *decoded;
   struct soft_program *programs[3];
