@@ -5,7 +5,6 @@
 
 static hipError_t error_of_reason(hrx_reason reason) {
   switch (reason) {
-  case HRX_REASON_NONE: break;
   case HRX_REASON_ARGUMENT: return hipErrorInvalidValue;
   case HRX_REASON_HANDLE: return hipErrorInvalidHandle;
   case HRX_REASON_POINTER: return hipErrorInvalidValue;
@@ -20,6 +19,7 @@ static hipError_t error_of_reason(hrx_reason reason) {
   case HRX_REASON_LAUNCH_GEOMETRY: return hipErrorInvalidConfiguration;
   case HRX_REASON_QUEUE_FULL: return hipErrorNotReady;
   case HRX_REASON_LIVE: return hipErrorInvalidValue;
+  default: break; /* HIP has no code of its own for the others: the status decides */
   }
   return hipSuccess;
 }
