@@ -12,6 +12,7 @@ hrx_status engine_create(const struct engine_options *options, struct engine **o
   struct engine *engine = calloc(1, sizeof *engine);
   if (engine == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for an engine");
   pthread_mutex_init(&engine->lock, NULL);
+  trace_ring_init(&engine->trace);
   engine->memory = options->memory;
   engine->spare.references = 1;
   unsigned copy = options->copy_threads != 0 ? options->copy_threads : 1;
@@ -63,6 +64,7 @@ void engine_release(struct engine *engine) {
   frontier_pool_finish(&engine->pool);
   engine_pools_finish(engine);
   lane_table_finish(&engine->lanes);
+  trace_ring_finish(&engine->trace);
   pthread_mutex_destroy(&engine->lock);
   free(engine);
 }
@@ -97,14 +99,18 @@ void engine_statistics(const struct engine *engine, struct engine_statistics *ou
   };
 }
 
+struct trace_ring *engine_trace(struct engine *engine) { return &engine->trace; }
+
 void engine_fork_prepare(struct engine *engine) {
   pthread_mutex_lock(&engine->lock);
+  trace_ring_fork_prepare(&engine->trace);
   memory_fork_prepare(engine->memory);
 }
 
 void engine_fork_done(struct engine *engine, bool child) {
   if (child && atomic_load(&engine->used)) atomic_store(&engine->forked, true);
   memory_fork_done(engine->memory);
+  trace_ring_fork_done(&engine->trace, child);
   pthread_mutex_unlock(&engine->lock);
 }
 

@@ -18,6 +18,7 @@
 #include "gpu/gpu.h"
 #include "memory/memory.h"
 
+struct trace_ring;
 struct engine;
 struct stream;
 
@@ -107,6 +108,10 @@ void engine_fork_done(struct engine *engine, bool child);
 
 /* Whether this process is such a child. One load. */
 bool engine_forked(const struct engine *engine);
+
+/* Where the engine's tasks are recorded while a trace runs: trace_start and trace_finish (trace/ring.h) take it. A task's event
+ * is there before its point is over. */
+struct trace_ring *engine_trace(struct engine *engine);
 
 void engine_statistics(const struct engine *engine, struct engine_statistics *out_statistics);
 

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/frontier.h"
 #include "engine/lane.h"
+#include "trace/ring.h"
 
 enum { STREAM_LANES = 4, STREAM_QUEUE = 16384, INLINE_WORK = 64 << 10 };
 
@@ -50,6 +51,7 @@ struct slot {
   struct cause *cause;     /* its own outcome: NULL for success; a reference */
   struct edge *dependents;
   struct slot *next, *previous; /* in a queue, or the free list */
+  uint64_t started_ns;          /* if a trace ran then, else 0 */
   struct task task;
 };
 
@@ -112,6 +114,7 @@ struct engine {
   _Atomic uint32_t failures;      /* streams with one, and `released_failure`: zero spares a search */
   struct cause *released_failure; /* the oldest of streams that are gone */
   struct cause spare;             /* when there is no memory for a cause */
+  struct trace_ring trace;        /* its lock is taken after the engine's */
   struct {
     _Atomic uint64_t tasks, edges, failed, skipped, copied_bytes, filled_bytes, dispatches;
   } statistics;

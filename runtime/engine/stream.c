@@ -198,6 +198,13 @@ static struct lane *lane_choose_locked(struct stream *stream) {
   return least;
 }
 
+static void edge_count_locked(struct engine *engine, const struct slot *slot, struct point point) {
+  count_locked(&engine->statistics.edges, 1);
+  if (trace_running(&engine->trace))
+    trace_edge_record(&engine->trace, (struct trace_task){point.lane, point.sequence},
+                      (struct trace_task){slot->lane->id, slot->sequence}, TRACE_INFERRED);
+}
+
 /* Hangs the slot on every lane that it waits for. */
 static void edges_add_locked(struct engine *engine, struct slot *slot, const struct clock *waits) {
   const struct point *points = clock_points(waits);
@@ -205,7 +212,7 @@ static void edges_add_locked(struct engine *engine, struct slot *slot, const str
     struct lane *lane = lane_at(&engine->lanes, points[i].lane);
     if (lane == slot->lane) {
       slot->own_wait = points[i].sequence;
-      count_locked(&engine->statistics.edges, !point_over(&engine->lanes, points[i]));
+      if (!point_over(&engine->lanes, points[i])) edge_count_locked(engine, slot, points[i]);
     } else if (!point_over(&engine->lanes, points[i])) {
       struct slot *before = lane->ring[points[i].sequence & (lane->ring_size - 1)];
       struct edge *edge = engine->free_edges;
@@ -214,7 +221,7 @@ static void edges_add_locked(struct engine *engine, struct slot *slot, const str
       *edge = (struct edge){slot, before->dependents};
       before->dependents = edge;
       slot->pending++;
-      count_locked(&engine->statistics.edges, 1);
+      edge_count_locked(engine, slot, points[i]);
     } else if (lane->cause != NULL && slot->inherited == NULL && !point_quiet(&engine->lanes, points[i])) {
       slot->inherited = lane->cause;
       lane->cause->references++;

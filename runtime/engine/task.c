@@ -67,8 +67,49 @@ void engine_pools_finish(struct engine *engine) {
   }
 }
 
-static void stamp(uint64_t *out_ns) {
-  if (out_ns != NULL) __atomic_store_n(out_ns, time_now_ns(), __ATOMIC_RELEASE);
+static uint64_t task_bytes(const struct task *task) {
+  if (task->kind == TASK_COPY) return task_copy_bytes(&task->copy);
+  if (task->kind == TASK_FILL) return task_fill_bytes(&task->fill);
+  return 0;
+}
+
+static void task_trace(const struct slot *slot, uint64_t finished_ns) {
+  static const enum trace_kind kinds[] = {[TASK_FILL] = TRACE_FILL,
+                                          [TASK_COPY] = TRACE_COPY,
+                                          [TASK_DISPATCH] = TRACE_KERNEL,
+                                          [TASK_HOST] = TRACE_HOST,
+                                          [TASK_JOIN] = TRACE_JOIN};
+  const struct task *task = &slot->task;
+  struct trace_event event = {.task = {slot->lane->id, slot->sequence},
+                              .stream = slot->stream->lanes[0]->id,
+                              .kind = kinds[task->kind],
+                              .outcome = slot->skip            ? TRACE_SKIPPED
+                                         : slot->cause != NULL ? TRACE_FAILED
+                                                               : TRACE_DONE,
+                              .label = task->label != NULL ? task->label : trace_kind_name(kinds[task->kind]),
+                              .start_ns = slot->started_ns,
+                              .finish_ns = finished_ns,
+                              .bytes = task_bytes(task)};
+  trace_event_record(&slot->engine->trace, &event);
+}
+
+/* The task begins: for whom it may concern. */
+static void task_started(struct slot *slot) {
+  bool traced = trace_running(&slot->engine->trace);
+  uint64_t *out_ns = slot->task.out_started_ns;
+  uint64_t now = traced || out_ns != NULL ? time_now_ns() : 0;
+  slot->started_ns = traced ? now : 0;
+  if (out_ns != NULL) __atomic_store_n(out_ns, now, __ATOMIC_RELEASE);
+}
+
+/* The task has run, or was skipped; its point is not over yet. */
+static void task_stopped(const struct slot *slot) {
+  bool traced = slot->started_ns != 0 && trace_running(&slot->engine->trace);
+  uint64_t *out_ns = slot->task.out_finished_ns;
+  if (!traced && out_ns == NULL) return;
+  uint64_t now = time_now_ns();
+  if (traced) task_trace(slot, now);
+  if (out_ns != NULL) __atomic_store_n(out_ns, now, __ATOMIC_RELEASE);
 }
 
 static void run_append(struct aftermath *aftermath, struct slot *slot) {
@@ -219,7 +260,7 @@ void task_unpin(struct slot *slot) {
 static void dispatch_done(void *context, const struct failure *failure) {
   struct slot *slot = context;
   if (failure != NULL && failure->status != HRX_OK) slot->cause = cause_create(slot->engine, failure);
-  stamp(slot->task.out_finished_ns);
+  task_stopped(slot);
   task_unpin(slot);
 }
 
@@ -233,13 +274,12 @@ static void host_run(struct slot *slot) {
 
 void task_run(struct slot *slot) {
   struct task *task = &slot->task;
+  task_started(slot);
   if (slot->skip) {
-    stamp(task->out_started_ns);
-    stamp(task->out_finished_ns);
+    task_stopped(slot);
     task_finish(slot);
     return;
   }
-  stamp(task->out_started_ns);
   if (task->kind == TASK_DISPATCH) {
     /* two pins: the device's, and ours, so that the slot outlives dispatch_start even if it is done inside it */
     atomic_store(&slot->pins, 2);
@@ -251,7 +291,7 @@ void task_run(struct slot *slot) {
   if (task->kind == TASK_COPY) task_copy_run(&task->copy);
   if (task->kind == TASK_FILL) task_fill_run(&task->fill);
   if (task->kind == TASK_HOST) host_run(slot);
-  stamp(task->out_finished_ns);
+  task_stopped(slot);
   task_finish(slot);
 }
 
