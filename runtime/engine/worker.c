@@ -142,19 +142,24 @@ hrx_status crew_ensure(struct engine *engine, struct crew *crew) {
 }
 
 void crew_wake(struct engine *engine, struct crew *crew) {
-  pthread_mutex_lock(&engine->lock);
-  bool wake = crew->idle > 0 && crew->queued > 0;
-  bool start = crew->queued > crew->idle + crew->starting && crew->live < crew->most && !crew->stop;
-  if (start) {
-    crew->live++;
-    crew->starting++;
+  bool start = true;
+  while (start) { /* one step may have queued several tasks, which may wait for each other */
+    pthread_mutex_lock(&engine->lock);
+    unsigned wake = crew->idle > 0 ? crew->queued : 0;
+    start = crew->queued > crew->idle + crew->starting && crew->live < crew->most && !crew->stop;
+    if (start) {
+      crew->live++;
+      crew->starting++;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    if (wake > 0) futex_wake(&crew->beat, wake < INT32_MAX ? (int)wake : INT32_MAX);
+    if (start && worker_start(engine, crew) != HRX_OK) {
+      log_line(LOG_WARN, "%s", hrx_last_message());
+      break;
+    }
   }
-  pthread_mutex_unlock(&engine->lock);
-  if (wake) futex_wake(&crew->beat, 1);
-  if (!start || worker_start(engine, crew) == HRX_OK) return;
-  log_line(LOG_WARN, "%s", hrx_last_message());
-  if (crew == &engine->host) return; /* submit made sure of one thread; it will come to the task */
-  for (;;) {                         /* with no copy thread at all, whoever made the task ready runs it */
+  if (!start || crew == &engine->host) return; /* submit made sure of one host thread; it will come to the task */
+  for (;;) { /* with no copy thread at all, whoever made the task ready runs it */
     pthread_mutex_lock(&engine->lock);
     struct slot *slot = crew->live == 0 ? crew->first : NULL;
     if (slot != NULL) crew_remove_locked(crew, slot);

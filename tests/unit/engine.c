@@ -349,6 +349,39 @@ START_TEST(host_functions_that_wait_for_each_other_get_threads) {
 }
 END_TEST
 
+static hrx_status meet(void *context) {
+  (void)context;
+  gate++;
+  futex_wake(&gate, INT32_MAX);
+  for (uint32_t met = gate; met < 8; met = gate) futex_wait(&gate, met, UINT64_MAX);
+  return HRX_OK;
+}
+
+/* One step makes all of them ready; that some threads are idle at that moment must not cost the others theirs. */
+START_TEST(host_functions_that_become_ready_at_once_all_get_threads) {
+  struct stream *first = stream_new(), *streams[8];
+  for (int i = 0; i < 8; i++) streams[i] = stream_new();
+  for (int i = 0; i < 2; i++) host(streams[i], count_call, NULL, NULL, false);
+  for (int i = 0; i < 2; i++) wait_stream(streams[i]);
+  gate = 0;
+  struct fake_dispatch *slow = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  dispatch(first, slow, true, NOTHING);
+  struct clock event = {0};
+  stream_clock(first, &event);
+  for (int i = 0; i < 8; i++) {
+    stream_wait_clock(streams[i], &event);
+    host(streams[i], meet, NULL, NULL, false);
+  }
+  fake_done(slow);
+  for (int i = 0; i < 8; i++) {
+    wait_stream(streams[i]);
+    stream_release(streams[i]);
+  }
+  clock_finish(&event);
+  stream_release(first);
+}
+END_TEST
+
 static struct {
   struct stream *stream;
   _Atomic int done;
@@ -553,6 +586,7 @@ int main(void) {
   tcase_add_test(tests, a_failure_skips_what_follows_until_it_is_taken);
   tcase_add_test(tests, the_engine_reports_the_oldest_failure_once_also_of_released_streams);
   tcase_add_test(tests, host_functions_that_wait_for_each_other_get_threads);
+  tcase_add_test(tests, host_functions_that_become_ready_at_once_all_get_threads);
   tcase_add_test(tests, a_stream_queues_16384_tasks_and_then_blocks);
   tcase_add_test(tests, a_thousand_streams_live_and_a_hundred_thousand_pass);
   tcase_add_test(tests, a_long_chain_needs_no_deep_stack);

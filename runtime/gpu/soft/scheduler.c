@@ -326,6 +326,8 @@ static void context_work(struct soft_scheduler *scheduler, struct soft_context *
     context_begin(context, number);
   }
   context_return(scheduler, context);
+  /* What it held may be what the next workgroup lacks: a worker looks by itself, but a helper leaves. */
+  if (helping && scheduler->active_count != 0 && scheduler->sleepers != 0) wake(scheduler, 1);
 }
 
 /* Counts who ran the first workgroup of a dispatch. Hints: nothing depends on their order. */
@@ -388,8 +390,10 @@ static void *worker(void *argument) {
   struct soft_scheduler *scheduler = argument;
   bool alone = config_get()->soft_cores == 1;
   _mm_setcsr(0x1f80);
-  while (!scheduler->stopping) {
+  for (;;) {
+    /* read before all that it stands for, the end included: whoever changes something later moves it on */
     uint32_t epoch = scheduler->epoch;
+    if (scheduler->stopping) break;
     if (crowded(scheduler) && turn(scheduler, NULL, time_now_ns() + TURN_NS)) continue;
     rest(scheduler, epoch, alone);
   }
