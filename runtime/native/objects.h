@@ -1,0 +1,142 @@
+/* What is behind the public handles; for the files of this folder and for tests.
+ *
+ * A backing is the memory; buffers are handles to it. Runtimes live as long as anything of theirs: each object holds a reference
+ * to its runtime, a submission to its executable, an executable to its buffers and kernels. */
+#ifndef HRX_NATIVE_OBJECTS_H
+#define HRX_NATIVE_OBJECTS_H
+
+#include <hrx/hrx.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/engine.h"
+#include "engine/graph.h"
+#include "engine/hold.h"
+#include "gpu/domain.h"
+#include "gpu/gpu.h"
+#include "npu/npu.h"
+
+enum { RUNTIME_NPUS = 8, BINDINGS_MOST = 64, GPU_BLOCK_MOST = 1024 };
+
+struct hrx_npu {
+  struct hrx_runtime *runtime; /* not counted: an NPU is part of its runtime */
+  struct npu_device *device;
+  unsigned index;
+};
+
+struct hrx_runtime {
+  _Atomic uint32_t references;
+  struct hrx_runtime_options options; /* defaults filled in */
+  struct domain *domain;
+  bool shared;             /* the process's domain: never destroyed */
+  pthread_mutex_t opening; /* guards the lazy opening of devices and the first creation of `ordered` */
+  struct gpu_device *_Atomic gpu;
+  struct hrx_npu npus[RUNTIME_NPUS];
+  _Atomic uint64_t charged;         /* bytes against options.memory_budget */
+  struct graph_capacity capacity;   /* max_submissions */
+  struct hrx_completion *_Atomic last; /* ORDER_SUBMISSION: what the next submission follows */
+  struct {
+    _Atomic uint64_t allocations, imports, submissions, completions, failed, cancelled, graphs, copy_streams, copied, uploaded,
+        downloaded, device_copied, live, peak, staging;
+  } statistics;
+};
+
+/* Memory of a domain, whoever made it. */
+struct backing {
+  _Atomic uint32_t references;
+  struct hrx_runtime *runtime; /* counted */
+  struct allocation *allocation;
+  uint64_t charged;            /* bytes of the budget that it holds */
+  bool owned;                  /* false: HIP's; it is not freed here */
+  struct npu_device *npu;      /* NPU_LOCAL, SHARED */
+  struct npu_import *import;   /* SHARED: made once */
+};
+
+struct hrx_buffer {
+  _Atomic uint32_t references;
+  struct backing *backing;
+  struct hrx_stream *stream;   /* counted; a stream's buffer that was not adopted; NULL otherwise */
+  hrx_placement placement;
+  unsigned npu;
+};
+
+struct hrx_contract {
+  _Atomic uint32_t references;
+  _Atomic bool sealed; /* a kernel was made of it */
+  struct hrx_binding *bindings; /* layouts owned */
+  size_t binding_count;
+  uint8_t *constants;  /* pushes so far, packed */
+  size_t constant_bytes;
+  uint64_t *indices;   /* pushed at the kernel's width: behind the typed ones */
+  size_t index_count;
+};
+
+/* Loaded code, shared by kernels of it. */
+struct code_module {
+  _Atomic uint32_t references;
+  struct hrx_runtime *runtime; /* counted */
+  struct gpu_module *module;
+};
+
+struct hrx_stream_kernel {
+  _Atomic uint32_t references;
+  struct code_module *code;
+  struct gpu_kernel *kernel;
+};
+
+struct hrx_gpu_kernel {
+  _Atomic uint32_t references;
+  struct code_module *code;
+  struct gpu_kernel *kernel;
+  struct hrx_contract *contract;
+  uint8_t *constants; /* final, with indices widened */
+  size_t constant_bytes;
+  struct gpu_launch launch; /* arguments NULL: kernel_arguments_write makes them */
+};
+
+struct hrx_npu_kernel {
+  _Atomic uint32_t references;
+  struct hrx_npu *npu;
+  struct hrx_runtime *runtime; /* counted */
+  struct npu_program *program;
+  struct hrx_contract *contract;
+  uint8_t *constants;
+  size_t constant_bytes;
+};
+
+/* --- memory: buffer.c, budget.c --- */
+
+/* A backing with `bytes` of fresh memory; zeroed if asked. `charge`: against the budget. Errors: BUSY/BUDGET, OUT_OF_MEMORY. */
+hrx_status backing_create(struct hrx_runtime *runtime, size_t bytes, hrx_placement placement, unsigned npu, bool zeroed,
+                          bool charge, struct backing **out_backing);
+struct backing *backing_retain(struct backing *backing);
+void backing_release(struct backing *backing); /* frees the memory at the last: no work on it may be left */
+
+/* A handle that takes over the caller's reference to the backing. */
+hrx_status buffer_wrap(struct backing *backing, hrx_placement placement, unsigned npu, hrx_buffer **out_buffer);
+
+/* Charges; BUSY/BUDGET if it does not fit after scratch of the runtime's streams was given up. */
+hrx_status budget_charge(struct hrx_runtime *runtime, uint64_t bytes);
+void budget_discharge(struct hrx_runtime *runtime, uint64_t bytes);
+
+/* Checks that the view lies in a buffer of this domain and is not empty. `what` names it in messages ("copy source").
+ * Errors: INVALID/FOREIGN, /EMPTY, /RANGE, /ARGUMENT. */
+hrx_status view_check(const struct hrx_runtime *runtime, hrx_view view, const char *what);
+static inline struct access view_access(hrx_view view, hrx_access access) {
+  return (struct access){view.buffer->backing->allocation, view.offset, view.bytes, (enum access_kind)access};
+}
+static inline uintptr_t view_address(hrx_view view) { return view.buffer->backing->allocation->address + view.offset; }
+
+/* --- kernels: kernel.c, npu_kernel.c --- */
+
+/* The explicit argument segment of a launch: pointers from `addresses`, values from the packed constants. `out_segment` has
+ * kernel_code->explicit_bytes. Errors: INVALID/CONTRACT for other counts. */
+hrx_status kernel_arguments_write(const struct kernel_code *code, const uintptr_t *addresses, size_t count, const void *constants,
+                                  size_t constant_bytes, void *out_segment);
+
+/* Views against a contract: counts, lengths, alignment of the absolute address, aliasing, placement (`npu` NULL: for the GPU).
+ * Errors as in graph.h. */
+hrx_status contract_check(const struct hrx_contract *contract, const struct hrx_runtime *runtime, const struct npu_device *npu,
+                          const hrx_view *views, size_t count, bool aliasing, const char *kernel);
+
+#endif
