@@ -125,35 +125,19 @@ hipError_t node_copy_content(struct hipGraphNode *to, const struct hipGraphNode 
   return hipSuccess;
 }
 
-/* Ends an add call: the node with its content, or the graph as it was. */
-static hipError_t add_finish(hipGraphNode_t *out_node, struct hipGraphNode *node, hipError_t error) {
-  if (error == hipSuccess) *out_node = node;
-  else graph_node_remove(node);
-  return error;
-}
-
-#define ADD_BEGIN(type)                                                              \
-  struct hipGraphNode *node = NULL;                                                  \
-  if (out_node == NULL) return hipErrorInvalidValue;                                 \
-  hipError_t error = graph_node_add(graph, type, dependencies, count, &node);        \
-  if (error != hipSuccess) return error
-
-static hipError_t add_kernel(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count,
-                             const hipKernelNodeParams *parameters) {
-  if (parameters == NULL) return hipErrorInvalidValue;
-  ADD_BEGIN(hipGraphNodeTypeKernel);
-  return add_finish(out_node, node, node_set_kernel(node, parameters));
-}
+/* Every call that adds a node: `out_node`, `graph`, `dependencies` and `count` are its arguments, and `content` fills in the
+ * `node`. If it cannot, the graph is as it was. */
+#define ADD_RETURN(name, type, valid, content)                                                                                 \
+  struct hipGraphNode *node = NULL;                                                                                            \
+  hipError_t error = out_node != NULL && (valid) ? hipSuccess : hipErrorInvalidValue;                                          \
+  if (error == hipSuccess) error = graph_node_add(graph, type, dependencies, count, &node);                                    \
+  if (error == hipSuccess && (error = (content)) != hipSuccess) graph_node_remove(node);                                       \
+  else if (error == hipSuccess) *out_node = node;                                                                              \
+  ENTRY_RETURN(name, error)
 
 hipError_t entry_hipGraphAddKernelNode(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                        size_t count, const hipKernelNodeParams *parameters) {
-  ENTRY_RETURN(hipGraphAddKernelNode, add_kernel(out_node, graph, dependencies, count, parameters));
-}
-
-static hipError_t add_copy(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count,
-                           hipGraphNodeType type, const struct copy_operation *operation) {
-  ADD_BEGIN(type);
-  return add_finish(out_node, node, node_set_copy(node, operation));
+  ADD_RETURN(hipGraphAddKernelNode, hipGraphNodeTypeKernel, parameters != NULL, node_set_kernel(node, parameters));
 }
 
 static struct copy_operation linear(void *dst, const void *src, size_t bytes, hipMemcpyKind kind) {
@@ -164,21 +148,13 @@ static struct copy_operation linear(void *dst, const void *src, size_t bytes, hi
 hipError_t entry_hipGraphAddMemcpyNode1D(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                          size_t count, void *dst, const void *src, size_t bytes, hipMemcpyKind kind) {
   struct copy_operation operation = linear(dst, src, bytes, kind);
-  ENTRY_RETURN(hipGraphAddMemcpyNode1D, dst == NULL || src == NULL || bytes == 0
-                                            ? hipErrorInvalidValue
-                                            : add_copy(out_node, graph, dependencies, count, hipGraphNodeTypeMemcpy1D, &operation));
-}
-
-static hipError_t add_copy3d(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count,
-                             const hipMemcpy3DParms *parameters) {
-  if (parameters == NULL) return hipErrorInvalidValue;
-  ADD_BEGIN(hipGraphNodeTypeMemcpy);
-  return add_finish(out_node, node, node_set_copy3d(node, parameters));
+  ADD_RETURN(hipGraphAddMemcpyNode1D, hipGraphNodeTypeMemcpy1D, dst != NULL && src != NULL && bytes != 0,
+             node_set_copy(node, &operation));
 }
 
 hipError_t entry_hipGraphAddMemcpyNode(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                        size_t count, const hipMemcpy3DParms *parameters) {
-  ENTRY_RETURN(hipGraphAddMemcpyNode, add_copy3d(out_node, graph, dependencies, count, parameters));
+  ADD_RETURN(hipGraphAddMemcpyNode, hipGraphNodeTypeMemcpy, parameters != NULL, node_set_copy3d(node, parameters));
 }
 
 /* The address of `offset` in a variable that has at least `bytes` behind it. */
@@ -198,56 +174,35 @@ hipError_t entry_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out_node, hipGr
                                                  const hipGraphNode_t *dependencies, size_t count, void *dst,
                                                  const void *symbol, size_t bytes, size_t offset, hipMemcpyKind kind) {
   char *address = NULL;
-  hipError_t error = dst == NULL || bytes == 0 ? hipErrorInvalidValue : symbol_range(symbol, offset, bytes, &address);
+  hipError_t found = dst == NULL || bytes == 0 ? hipErrorInvalidValue : symbol_range(symbol, offset, bytes, &address);
+  if (found != hipSuccess) ENTRY_RETURN(hipGraphAddMemcpyNodeFromSymbol, found);
   struct copy_operation operation = linear(dst, address, bytes, kind);
-  if (error == hipSuccess)
-    error = add_copy(out_node, graph, dependencies, count, hipGraphNodeTypeMemcpyFromSymbol, &operation);
-  ENTRY_RETURN(hipGraphAddMemcpyNodeFromSymbol, error);
+  ADD_RETURN(hipGraphAddMemcpyNodeFromSymbol, hipGraphNodeTypeMemcpyFromSymbol, true, node_set_copy(node, &operation));
 }
 
 hipError_t entry_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out_node, hipGraph_t graph,
                                                const hipGraphNode_t *dependencies, size_t count, const void *symbol,
                                                const void *src, size_t bytes, size_t offset, hipMemcpyKind kind) {
   char *address = NULL;
-  hipError_t error = src == NULL || bytes == 0 ? hipErrorInvalidValue : symbol_range(symbol, offset, bytes, &address);
+  hipError_t found = src == NULL || bytes == 0 ? hipErrorInvalidValue : symbol_range(symbol, offset, bytes, &address);
+  if (found != hipSuccess) ENTRY_RETURN(hipGraphAddMemcpyNodeToSymbol, found);
   struct copy_operation operation = linear(address, src, bytes, kind);
-  if (error == hipSuccess)
-    error = add_copy(out_node, graph, dependencies, count, hipGraphNodeTypeMemcpyToSymbol, &operation);
-  ENTRY_RETURN(hipGraphAddMemcpyNodeToSymbol, error);
-}
-
-static hipError_t add_memset(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count,
-                             const hipMemsetParams *parameters) {
-  if (parameters == NULL) return hipErrorInvalidValue;
-  ADD_BEGIN(hipGraphNodeTypeMemset);
-  return add_finish(out_node, node, node_set_memset(node, parameters));
+  ADD_RETURN(hipGraphAddMemcpyNodeToSymbol, hipGraphNodeTypeMemcpyToSymbol, true, node_set_copy(node, &operation));
 }
 
 hipError_t entry_hipGraphAddMemsetNode(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                        size_t count, const hipMemsetParams *parameters) {
-  ENTRY_RETURN(hipGraphAddMemsetNode, add_memset(out_node, graph, dependencies, count, parameters));
-}
-
-static hipError_t add_host(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count,
-                           const hipHostNodeParams *parameters) {
-  if (parameters == NULL) return hipErrorInvalidValue;
-  ADD_BEGIN(hipGraphNodeTypeHost);
-  return add_finish(out_node, node, node_set_host(node, parameters));
+  ADD_RETURN(hipGraphAddMemsetNode, hipGraphNodeTypeMemset, parameters != NULL, node_set_memset(node, parameters));
 }
 
 hipError_t entry_hipGraphAddHostNode(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                      size_t count, const hipHostNodeParams *parameters) {
-  ENTRY_RETURN(hipGraphAddHostNode, add_host(out_node, graph, dependencies, count, parameters));
-}
-
-static hipError_t add_empty(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count) {
-  ADD_BEGIN(hipGraphNodeTypeEmpty);
-  return add_finish(out_node, node, hipSuccess);
+  ADD_RETURN(hipGraphAddHostNode, hipGraphNodeTypeHost, parameters != NULL, node_set_host(node, parameters));
 }
 
 hipError_t entry_hipGraphAddEmptyNode(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                       size_t count) {
-  ENTRY_RETURN(hipGraphAddEmptyNode, add_empty(out_node, graph, dependencies, count));
+  ADD_RETURN(hipGraphAddEmptyNode, hipGraphNodeTypeEmpty, true, hipSuccess);
 }
 
 static bool node_is(hipGraphNode_t node, hipGraphNodeType type) {
