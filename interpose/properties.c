@@ -85,50 +85,24 @@ static int target_number(const char *target) {
   return major * 100 + minor * 10 + (int)strtol(stepping, NULL, 16);
 }
 
+/* What both layouts have under the same name. */
+#define SHARED_FIELDS(X) \
+  X(name) X(gcnArchName) X(totalGlobalMem) X(sharedMemPerBlock) X(regsPerBlock) X(warpSize) X(maxThreadsPerBlock) \
+  X(maxThreadsDim) X(maxGridSize) X(clockRate) X(memoryClockRate) X(memoryBusWidth) X(totalConstMem) X(major) X(minor) \
+  X(multiProcessorCount) X(l2CacheSize) X(maxThreadsPerMultiProcessor) X(computeMode) X(clockInstructionRate) X(arch) \
+  X(concurrentKernels) X(pciDomainID) X(pciBusID) X(pciDeviceID) X(maxSharedMemoryPerMultiProcessor) \
+  X(canMapHostMemory) X(cooperativeLaunch) X(maxTexture1DLinear) X(maxTexture1D) X(maxTexture2D) X(maxTexture3D) \
+  X(memPitch) X(textureAlignment) X(texturePitchAlignment) X(isLargeBar) X(managedMemory) \
+  X(directManagedMemAccessFromHost) X(concurrentManagedAccess)
+
 void properties_narrow(const hipDeviceProp_tR0600 *properties, hipDeviceProp_t *out_properties) {
-  const hipDeviceProp_tR0600 *p = properties;
-  hipDeviceProp_t *q = out_properties;
-  memset(q, 0, sizeof *q);
-  memcpy(q->name, p->name, sizeof q->name);
-  memcpy(q->gcnArchName, p->gcnArchName, sizeof q->gcnArchName);
-  q->gcnArch = target_number(p->gcnArchName);
-  q->totalGlobalMem = p->totalGlobalMem;
-  q->sharedMemPerBlock = p->sharedMemPerBlock;
-  q->regsPerBlock = p->regsPerBlock;
-  q->warpSize = p->warpSize;
-  q->maxThreadsPerBlock = p->maxThreadsPerBlock;
-  memcpy(q->maxThreadsDim, p->maxThreadsDim, sizeof q->maxThreadsDim);
-  memcpy(q->maxGridSize, p->maxGridSize, sizeof q->maxGridSize);
-  q->clockRate = p->clockRate;
-  q->memoryClockRate = p->memoryClockRate;
-  q->memoryBusWidth = p->memoryBusWidth;
-  q->totalConstMem = p->totalConstMem;
-  q->major = p->major;
-  q->minor = p->minor;
-  q->multiProcessorCount = p->multiProcessorCount;
-  q->l2CacheSize = p->l2CacheSize;
-  q->maxThreadsPerMultiProcessor = p->maxThreadsPerMultiProcessor;
-  q->computeMode = p->computeMode;
-  q->clockInstructionRate = p->clockInstructionRate;
-  q->arch = p->arch;
-  q->concurrentKernels = p->concurrentKernels;
-  q->pciDomainID = p->pciDomainID;
-  q->pciBusID = p->pciBusID;
-  q->pciDeviceID = p->pciDeviceID;
-  q->maxSharedMemoryPerMultiProcessor = p->maxSharedMemoryPerMultiProcessor;
-  q->canMapHostMemory = p->canMapHostMemory;
-  q->cooperativeLaunch = p->cooperativeLaunch;
-  q->maxTexture1DLinear = p->maxTexture1DLinear;
-  q->maxTexture1D = p->maxTexture1D;
-  memcpy(q->maxTexture2D, p->maxTexture2D, sizeof q->maxTexture2D);
-  memcpy(q->maxTexture3D, p->maxTexture3D, sizeof q->maxTexture3D);
-  q->memPitch = p->memPitch;
-  q->textureAlignment = p->textureAlignment;
-  q->texturePitchAlignment = p->texturePitchAlignment;
-  q->isLargeBar = p->isLargeBar;
-  q->managedMemory = p->managedMemory;
-  q->directManagedMemAccessFromHost = p->directManagedMemAccessFromHost;
-  q->concurrentManagedAccess = p->concurrentManagedAccess;
+  memset(out_properties, 0, sizeof *out_properties);
+#define COPY(field)                                                                                            \
+  _Static_assert(sizeof out_properties->field == sizeof properties->field, #field " has two sizes");           \
+  memcpy(&out_properties->field, &properties->field, sizeof out_properties->field);
+  SHARED_FIELDS(COPY)
+#undef COPY
+  out_properties->gcnArch = target_number(properties->gcnArchName);
 }
 
 /* hipDeviceAttributes that the header of 5.2 does not have yet. */
