@@ -1,7 +1,7 @@
 /* Double-precision rows against libm and long double, which has 64 bits of mantissa here. */
 #include <xmmintrin.h>
 
-#include "vector_rows.h"
+#include "vector_division.h"
 
 ROWS_TABLES(vector_double)
 
@@ -118,48 +118,20 @@ END_TEST
 
 /* --- division as compilers expand it --- */
 
-enum { D = 20, N = 22, SCALED_D = 30, SCALED_N = 32, R = 34, E = 36, Q = 38, ONE = 40, RESULT = 42 };
-
-static void three(unsigned level, enum opcode opcode, unsigned to, int a, unsigned b, unsigned c) {
-  struct instruction instruction = instruction_of(opcode, "dddd", false);
-  instruction.operands[0] = vgpr(to, 2);
-  instruction.operands[1] = vgpr((unsigned)abs(a), 2);
-  instruction.operands[1].negate = a < 0;
-  instruction.operands[2] = vgpr(b, 2);
-  instruction.operands[3] = vgpr(c, 2);
-  step(tables[level], &instruction);
-}
-static void scale(unsigned level, unsigned to, unsigned source) {
-  struct instruction instruction = instruction_of(OPCODE_v_div_scale_f64, "dddd", false);
-  instruction.destination_count = 2;
-  instruction.operand_count = 5;
-  instruction.operands[0] = vgpr(to, 2);
-  instruction.operands[1] = sgpr(SREG_VCC_LO);
-  instruction.operands[2] = vgpr(source, 2);
-  instruction.operands[3] = vgpr(D, 2);
-  instruction.operands[4] = vgpr(N, 2);
-  step(tables[level], &instruction);
-}
 static void divide_check(unsigned level) {
+  const struct binding_table *table = tables[level];
   for (unsigned lane = 0; lane < SOFT_LANES; lane++) register_set(ONE, 2, lane, of_double(1));
-  scale(level, SCALED_D, D);
-  struct instruction instruction = instruction_of(OPCODE_v_rcp_f64, "dd", false);
-  instruction.operands[0] = vgpr(R, 2);
-  instruction.operands[1] = vgpr(SCALED_D, 2);
-  step(tables[level], &instruction);
+  division_scale(table, OPCODE_v_div_scale_f64, "dddd", SCALED_D, D);
+  division_step(table, OPCODE_v_rcp_f64, "dd", R, SCALED_D, 0, 0);
   for (unsigned i = 0; i < 2; i++) {
-    three(level, OPCODE_v_fma_f64, E, -SCALED_D, R, ONE);
-    three(level, OPCODE_v_fma_f64, R, R, E, R);
+    division_step(table, OPCODE_v_fma_f64, "dddd", E, -SCALED_D, R, ONE);
+    division_step(table, OPCODE_v_fma_f64, "dddd", R, R, E, R);
   }
-  scale(level, SCALED_N, N);
-  instruction = instruction_of(OPCODE_v_mul_f64, "ddd", false);
-  instruction.operands[0] = vgpr(Q, 2);
-  instruction.operands[1] = vgpr(SCALED_N, 2);
-  instruction.operands[2] = vgpr(R, 2);
-  step(tables[level], &instruction);
-  three(level, OPCODE_v_fma_f64, E, -SCALED_D, Q, SCALED_N);
-  three(level, OPCODE_v_div_fmas_f64, Q, E, R, Q);
-  three(level, OPCODE_v_div_fixup_f64, RESULT, Q, D, N);
+  division_scale(table, OPCODE_v_div_scale_f64, "dddd", SCALED_N, N);
+  division_step(table, OPCODE_v_mul_f64, "ddd", Q, SCALED_N, R, 0);
+  division_step(table, OPCODE_v_fma_f64, "dddd", E, -SCALED_D, Q, SCALED_N);
+  division_step(table, OPCODE_v_div_fmas_f64, "dddd", Q, E, R, Q);
+  division_step(table, OPCODE_v_div_fixup_f64, "dddd", RESULT, Q, D, N);
   for (unsigned lane = 0; lane < SOFT_LANES; lane++) {
     const double n = as_double(register_get(N, 2, lane)), d = as_double(register_get(D, 2, lane));
     const uint64_t got = register_get(RESULT, 2, lane);

@@ -1,5 +1,5 @@
 /* Single-precision rows against libm in double precision and the ISA document's rules. */
-#include "vector_rows.h"
+#include "vector_division.h"
 
 ROWS_TABLES(vector_float)
 
@@ -220,48 +220,20 @@ END_TEST
 
 /* --- division as compilers expand it --- */
 
-enum { D = 20, N = 22, SCALED_D = 30, SCALED_N = 32, R = 34, E = 36, Q = 38, ONE = 40, RESULT = 42 };
-
-static void three(unsigned level, enum opcode opcode, unsigned to, int a, unsigned b, unsigned c) {
-  struct instruction instruction = instruction_of(opcode, "ffff", false);
-  instruction.operands[0] = vgpr(to, 1);
-  instruction.operands[1] = vgpr((unsigned)abs(a), 1);
-  instruction.operands[1].negate = a < 0;
-  instruction.operands[2] = vgpr(b, 1);
-  instruction.operands[3] = vgpr(c, 1);
-  step(tables[level], &instruction);
-}
-static void scale(unsigned level, unsigned to, unsigned source) {
-  struct instruction instruction = instruction_of(OPCODE_v_div_scale_f32, "ffff", false);
-  instruction.destination_count = 2;
-  instruction.operand_count = 5;
-  instruction.operands[0] = vgpr(to, 1);
-  instruction.operands[1] = sgpr(SREG_VCC_LO);
-  instruction.operands[2] = vgpr(source, 1);
-  instruction.operands[3] = vgpr(D, 1);
-  instruction.operands[4] = vgpr(N, 1);
-  step(tables[level], &instruction);
-}
 static void divide(unsigned level) {
+  const struct binding_table *table = tables[level];
   for (unsigned lane = 0; lane < SOFT_LANES; lane++) wave->v[ONE][lane] = 0x3f800000;
-  scale(level, SCALED_D, D);
-  struct instruction instruction = instruction_of(OPCODE_v_rcp_f32, "ff", false);
-  instruction.operands[0] = vgpr(R, 1);
-  instruction.operands[1] = vgpr(SCALED_D, 1);
-  step(tables[level], &instruction);
-  three(level, OPCODE_v_fma_f32, E, -SCALED_D, R, ONE);
-  three(level, OPCODE_v_fma_f32, R, E, R, R);
-  scale(level, SCALED_N, N);
-  instruction = instruction_of(OPCODE_v_mul_f32, "fff", false);
-  instruction.operands[0] = vgpr(Q, 1);
-  instruction.operands[1] = vgpr(SCALED_N, 1);
-  instruction.operands[2] = vgpr(R, 1);
-  step(tables[level], &instruction);
-  three(level, OPCODE_v_fma_f32, E, -SCALED_D, Q, SCALED_N);
-  three(level, OPCODE_v_fma_f32, Q, E, R, Q);
-  three(level, OPCODE_v_fma_f32, E, -SCALED_D, Q, SCALED_N);
-  three(level, OPCODE_v_div_fmas_f32, Q, E, R, Q);
-  three(level, OPCODE_v_div_fixup_f32, RESULT, Q, D, N);
+  division_scale(table, OPCODE_v_div_scale_f32, "ffff", SCALED_D, D);
+  division_step(table, OPCODE_v_rcp_f32, "ff", R, SCALED_D, 0, 0);
+  division_step(table, OPCODE_v_fma_f32, "ffff", E, -SCALED_D, R, ONE);
+  division_step(table, OPCODE_v_fma_f32, "ffff", R, E, R, R);
+  division_scale(table, OPCODE_v_div_scale_f32, "ffff", SCALED_N, N);
+  division_step(table, OPCODE_v_mul_f32, "fff", Q, SCALED_N, R, 0);
+  division_step(table, OPCODE_v_fma_f32, "ffff", E, -SCALED_D, Q, SCALED_N);
+  division_step(table, OPCODE_v_fma_f32, "ffff", Q, E, R, Q);
+  division_step(table, OPCODE_v_fma_f32, "ffff", E, -SCALED_D, Q, SCALED_N);
+  division_step(table, OPCODE_v_div_fmas_f32, "ffff", Q, E, R, Q);
+  division_step(table, OPCODE_v_div_fixup_f32, "ffff", RESULT, Q, D, N);
 }
 static void divide_check(unsigned level) {
   divide(level);
