@@ -1,6 +1,10 @@
 /* What goes wrong on purpose, one way a run: argv[1] says which. Prints the HIP error's number and whether it goes on. */
 #include <hip/hip_runtime.h>
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +16,8 @@ __global__ void endless(volatile int *pointer) {
   while (*pointer == 0) {
   }
 }
+
+static void own_handler(int) { _exit(7); }
 
 static int launch_works() {
   int *pointer = nullptr, value = 0;
@@ -46,14 +52,34 @@ int main(int argc, char **argv) {
     printf("blocks %zu, total %zu, %s\n", blocks.size(), total, asked == hipSuccess && free_bytes < 8 << 20 ? "full" : "not full");
     for (void *at : blocks)
       if (hipFree(at) != hipSuccess) printf("a block could not be freed\n");
-  } else if (strcmp(what, "endless") == 0) {
+  } else if (strcmp(what, "endless") == 0 || strcmp(what, "early") == 0 || strcmp(what, "late") == 0) {
     int *pointer = nullptr;
     error = hipMalloc(&pointer, 4);
     error = hipMemset(pointer, 0, 4);
+    if (strcmp(what, "early") == 0) signal(SIGINT, own_handler);
     endless<<<4, 64>>>(pointer);
+    if (strcmp(what, "late") == 0) signal(SIGINT, own_handler);
     printf("started\n");
     fflush(stdout);
     error = hipDeviceSynchronize();
+  } else if (strcmp(what, "idle") == 0 || strcmp(what, "forked") == 0) {
+    /* Ctrl-C while no kernel runs, in a process that had some, and in a child of such a one */
+    if (!launch_works()) return 1;
+    int *pointer = nullptr;
+    error = hipMalloc(&pointer, 4);
+    error = hipMemset(pointer, 0, 4);
+    if (strcmp(what, "forked") == 0) {
+      endless<<<4, 64>>>(pointer);
+      pid_t child = fork();
+      if (child == 0)
+        for (;;) pause();
+      int status = 0;
+      kill(child, SIGINT);
+      if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGINT) return 1;
+    }
+    printf("started\n");
+    fflush(stdout);
+    for (;;) pause();
   } else if (strcmp(what, "launch") == 0) {
     int *pointer = nullptr;
     error = hipMalloc(&pointer, 4);

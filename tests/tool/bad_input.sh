@@ -42,8 +42,21 @@ run 0 env HRX_TIMEOUT=0.5 "$hrx" run "$work/bad" endless
 has 'error 702'
 has 'hrx: .*endless'
 has 'goes on: yes'
-run 124 timeout -s INT 3 "$hrx" run "$work/bad" endless
+interrupt() { want=$1; shift; run "$want" timeout --preserve-status -s INT 3 env --default-signal=INT "$@"; }
+interrupt 130 "$hrx" run "$work/bad" endless
 has started
+count 'hrx: kernel .*endless.*Ctrl-C' 1
+has 'hrx: kernel .*endless.*: workgroup ([0-3],0,0) wave [01] runs at +0x[0-9a-f]*: [a-z]'
+if grep -q '^error' "$work/out"; then fail "the program went on after Ctrl-C"; fi
+interrupt 130 "$hrx" run "$work/bad" idle
+if grep -q 'hrx: kernel' "$work/out"; then fail "no kernel runs, and one is reported"; fi
+interrupt 130 "$hrx" run "$work/bad" forked
+has started
+for handler in early late; do
+  interrupt 7 "$hrx" run "$work/bad" $handler
+  has started
+  if grep -q 'hrx: kernel' "$work/out"; then fail "the program has a handler ($handler) of its own"; fi
+done
 
 # damaged fat binaries: an error, never a crash. The bundle begins at its magic.
 offset=$(grep -abo __CLANG_OFFLOAD_BUNDLE__ "$work/bad" | head -n 1 | cut -d: -f1)

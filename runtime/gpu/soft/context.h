@@ -15,6 +15,7 @@ struct soft_context {
   uint8_t *scratch;
   size_t scratch_capacity;
   struct wave *waves;
+  bool told; /* where it is, after Ctrl-C */
 };
 
 enum context_outcome { CONTEXT_DONE, CONTEXT_PARKED, CONTEXT_FAULTED };

@@ -72,7 +72,8 @@ struct soft_dispatch {
   _Atomic int stop;       /* enum soft_stop */
   uint64_t started_ns;
   uint32_t users;         /* contexts that belong to it, running or parked */
-  uint32_t reported;      /* waves told about after a timeout */
+  uint32_t reported;      /* waves told about after a timeout or Ctrl-C */
+  bool interrupted;       /* Ctrl-C has been told about */
   _Atomic bool active;    /* in the scheduler's list */
   bool finished;          /* `done` has been or is about to be called */
   struct soft_dispatch *next_active, *previous_active;
@@ -104,7 +105,7 @@ uint64_t soft_instruction_text(const struct soft_image *image, const struct soft
 
 /* report.c: what a stopped wave did. */
 void soft_report_fault(struct soft_dispatch *dispatch, const struct wave *wave, struct failure *out_failure);
-/* A line that says where a wave is. */
+/* A line that says where a wave is, after a timeout or Ctrl-C. */
 void soft_report_place(const struct soft_dispatch *dispatch, const struct wave *wave);
 
 static inline struct soft_device *soft_device_of(struct gpu_device *device) { return (struct soft_device *)(void *)device; }

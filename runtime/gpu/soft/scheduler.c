@@ -10,6 +10,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "gpu/soft/context.h"
+#include "gpu/soft/interrupt.h"
 
 enum {
   RESIDENT_MIN = 256,       /* workgroups that may be resident at once on any machine */
@@ -180,6 +181,7 @@ static struct soft_context *context_take_locked(struct soft_scheduler *scheduler
   }
   dispatch->users++;
   scheduler->resident++;
+  interrupt_resident_change(1);
   scheduler->resident_scratch += scratch_bytes(dispatch);
   return context;
 }
@@ -191,6 +193,7 @@ static void context_return(struct soft_scheduler *scheduler, struct soft_context
   struct soft_context *surplus = NULL;
   pthread_mutex_lock(&scheduler->lock);
   scheduler->resident--;
+  interrupt_resident_change(-1);
   scheduler->resident_scratch -= scratch_bytes(dispatch);
   if (scheduler->idle_count[class] < IDLE_CONTEXTS) {
     context->next = scheduler->idle[class];
@@ -281,10 +284,9 @@ static void timeout_check(struct soft_dispatch *dispatch) {
   if (stop(dispatch, STOP_TIMEOUT, &failure)) log_line(LOG_ERROR, "%s", failure.message);
 }
 
-/* After a timeout, says where the waves of this workgroup are; a dispatch has REPORT_WAVES lines at most. */
+/* Says where the waves of this workgroup are; a dispatch has REPORT_WAVES lines at most. */
 static void places_report(struct soft_scheduler *scheduler, const struct soft_context *context) {
   struct soft_dispatch *dispatch = context->dispatch;
-  if (dispatch->stop != STOP_TIMEOUT) return;
   for (uint32_t w = 0; w < context->group.wave_count; w++) {
     if (context->waves[w].state == WAVE_ENDED) continue;
     pthread_mutex_lock(&scheduler->lock);
@@ -293,6 +295,24 @@ static void places_report(struct soft_scheduler *scheduler, const struct soft_co
     if (!tell) return;
     soft_report_place(dispatch, &context->waves[w]);
   }
+}
+
+/* After Ctrl-C. Stops nothing: the program must not go on with a failed kernel before the signal ends it. */
+static void interrupt_report(struct soft_scheduler *scheduler, struct soft_context *context) {
+  struct soft_dispatch *dispatch = context->dispatch;
+  if (context->told) return;
+  context->told = true;
+  pthread_mutex_lock(&scheduler->lock);
+  bool first = !dispatch->interrupted;
+  dispatch->interrupted = true;
+  pthread_mutex_unlock(&scheduler->lock);
+  if (first) {
+    uint64_t begun = dispatch->next_group < dispatch->total ? dispatch->next_group : dispatch->total;
+    log_line(LOG_ERROR, "kernel %.160s was running when the program was interrupted (Ctrl-C); %llu of its %llu workgroups had begun",
+             dispatch->kernel->code->name, (unsigned long long)begun, (unsigned long long)dispatch->total);
+  }
+  places_report(scheduler, context);
+  interrupt_told();
 }
 
 /* Runs a context, and further workgroups of its dispatch in it, until it is parked or returned. */
@@ -310,8 +330,9 @@ static void context_work(struct soft_scheduler *scheduler, struct soft_context *
     }
     bool look = outcome == CONTEXT_PARKED || ++looks % GROUPS_BETWEEN_LOOKS == 0;
     if (look) timeout_check(dispatch);
+    if (look && interrupt_wanted()) interrupt_report(scheduler, context);
     if (dispatch->stop != STOP_NONE) {
-      if (outcome == CONTEXT_PARKED) places_report(scheduler, context);
+      if (outcome == CONTEXT_PARKED && dispatch->stop == STOP_TIMEOUT) places_report(scheduler, context);
       break;
     }
     bool leave = look && (helping || crowded(scheduler)) && time_now_ns() >= until_ns;
@@ -403,6 +424,7 @@ static void *worker(void *argument) {
 /* Starts a thread if all are busy and one more is allowed. */
 static void worker_start_locked(struct soft_scheduler *scheduler) {
   if (scheduler->workers == scheduler->cores) return;
+  if (scheduler->workers == 0) interrupt_watch();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
@@ -424,6 +446,7 @@ void scheduler_start(struct gpu_dispatch *base, gpu_done done, void *context) {
   dispatch->next_group = 0;
   dispatch->stop = STOP_NONE;
   dispatch->users = dispatch->reported = 0;
+  dispatch->interrupted = false;
   dispatch->started_ns = config_get()->timeout_ns != UINT64_MAX ? time_now_ns() : 0;
   uint64_t useful = dispatch->total; /* the dispatch may be over as soon as the lock is let go */
   pthread_mutex_lock(&scheduler->lock);
@@ -481,6 +504,7 @@ void scheduler_fork_done(struct soft_scheduler *scheduler, bool child) {
     scheduler->active_count = scheduler->parked_count = 0;
     scheduler->sleepers = scheduler->spinners = scheduler->drowsy = scheduler->helped = 0;
     scheduler->workers = 0;
+    interrupt_fork_child();
   }
   pthread_mutex_unlock(&scheduler->lock);
 }
