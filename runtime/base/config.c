@@ -98,6 +98,8 @@ static void config_fill(struct config *config) {
   config->timeout_ns = seconds_read("HRX_TIMEOUT", UINT64_MAX);
   config->order_stream = choice_read("HRX_ORDER", orders, "inferred or stream", 0) == 1;
   config->statistics = number_read("HRX_STATS", 0, 1, 0) == 1;
+  config->trace_file = text_read("HRX_TRACE", NULL);
+  config->trace_events = number_read("HRX_TRACE_EVENTS", 1, UINT64_C(1) << 26, UINT64_C(1) << 20);
   const char *seed = getenv("HRX_DETERMINISTIC");
   config->deterministic = seed != NULL && *seed != '\0';
   config->seed = number_read("HRX_DETERMINISTIC", 0, UINT64_MAX, 0);

@@ -20,6 +20,8 @@ struct config {
   uint64_t timeout_ns;     /* HRX_TIMEOUT, seconds (decimals allowed), default UINT64_MAX: none */
   bool order_stream;       /* HRX_ORDER=stream */
   bool statistics;         /* HRX_STATS=1: a summary on stderr at exit */
+  const char *trace_file;  /* HRX_TRACE: where a trace is written at exit, or NULL: none */
+  uint64_t trace_events;   /* HRX_TRACE_EVENTS: how many tasks it keeps, default 1M */
   bool deterministic;      /* HRX_DETERMINISTIC=seed is set */
   uint64_t seed;           /* its value */
   int log_level;           /* HRX_LOG=error|warn|info|trace, an enum log_level, default warn */

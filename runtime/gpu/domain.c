@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "gpu/domain_trace.h"
 #include "gpu/soft/device.h"
 
 static struct domain *_Atomic shared;
@@ -65,6 +66,7 @@ static hrx_status domain_create(struct domain **out_domain) {
     domain_discard(domain);
     return status;
   }
+  domain_trace_start(domain->engine);
   *out_domain = domain;
   return HRX_OK;
 }
@@ -98,7 +100,12 @@ hrx_status domain_shared(struct domain **out_domain) {
   return status;
 }
 
-/* HRX_STATS. Not atexit: that would come before destructors of the program, which still free and wait. */
+/* HRX_TRACE and HRX_STATS. Not atexit: that would come before destructors of the program, which still free and wait. */
+__attribute__((destructor)) static void trace_write(void) {
+  const struct domain *domain = domain_existing();
+  if (domain != NULL) domain_trace_write(domain->engine);
+}
+
 __attribute__((destructor)) static void summary_write(void) {
   const struct domain *domain = domain_existing();
   if (domain == NULL || !config_get()->statistics) return;

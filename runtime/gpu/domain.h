@@ -1,7 +1,7 @@
 /* The shared domain of the process: one memory, one engine, the GPU devices. HIP calls and native code meet in it.
  *
  * Made at the first question, never destroyed: calls arrive before main and after exit handlers have begun. With HRX_STATS=1
- * the log gets a summary of it when the process ends. */
+ * the log gets a summary of it when the process ends, with HRX_TRACE a file gets what ran. */
 #ifndef HRX_GPU_DOMAIN_H
 #define HRX_GPU_DOMAIN_H
 

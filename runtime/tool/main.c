@@ -4,7 +4,7 @@
 #include "tool/tool.h"
 
 static const char usage[] =
-    "usage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--] PROGRAM ARGUMENTS...\n"
+    "usage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--trace FILE] [--] PROGRAM ARGUMENTS...\n"
     "       hrx doctor [--coverage]\n"
     "       hrx inspect [--json] [--require] FILE\n"
     "\n"

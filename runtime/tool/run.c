@@ -26,14 +26,15 @@
 enum { PROBE_TIMEOUT_MS = 20000 };
 
 struct options {
-  const char *gpu, *arch;
+  const char *gpu, *arch, *trace;
   bool statistics;
   char **program; /* ends in NULL */
 };
 
 static int complain(const char *what, const char *which) {
   fprintf(stderr,
-          "hrx run: %s%s\nusage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--] PROGRAM ARGUMENTS...\n",
+          "hrx run: %s%s\nusage: hrx run [--gpu auto|hip|soft] [--arch NAME] [--stats] [--trace FILE] [--] PROGRAM "
+          "ARGUMENTS...\n",
           what, which);
   return EXIT_USAGE;
 }
@@ -62,6 +63,8 @@ static int options_read(int count, char **arguments, struct options *out) {
       out->gpu = value;
     else if ((value = option_value("--arch", count, arguments, &i)) != NULL)
       out->arch = value;
+    else if ((value = option_value("--trace", count, arguments, &i)) != NULL)
+      out->trace = value;
     else
       return complain("unknown option, or one without its value: ", arguments[i]);
   }
@@ -118,6 +121,38 @@ static int gpu_choose(struct options *options) {
   options->gpu = "hip";
   setenv("HRX_HIP_LIBRARY", probe.path, 1);
   return 0;
+}
+
+/* Whether a file can be written there later, without making it now: 0 or an errno. */
+static int writable(const char *path) {
+  struct stat status;
+  if (stat(path, &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return EISDIR;
+    return access(path, W_OK) == 0 ? 0 : errno;
+  }
+  const char *slash = strrchr(path, '/');
+  char *folder = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  int error = folder == NULL ? ENOMEM : access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+  free(folder);
+  return error;
+}
+
+/* Sets HRX_TRACE. The file is written when the program ends: what can be known to go wrong then is said now. 0, or an exit
+ * status after a message. */
+static int trace_choose(const struct options *options) {
+  if (options->trace == NULL) return 0;
+  if (options->trace[0] == '\0') return complain("--trace needs the name of a file", "");
+  if (strcmp(options->gpu, "hip") == 0)
+    fprintf(stderr, "hrx run: --trace: calls go to the real HIP library unchanged, so there will be no trace\n");
+  char here[PATH_MAX], *path = NULL;
+  bool relative = options->trace[0] != '/' && getcwd(here, sizeof here) != NULL;
+  int length = asprintf(&path, "%s%s%s", relative ? here : "", relative ? "/" : "", options->trace);
+  int error = length < 0 ? ENOMEM : writable(path);
+  if (error == 0 && setenv("HRX_TRACE", path, 1) != 0) error = errno;
+  if (length >= 0) free(path);
+  if (error == 0) return 0;
+  fprintf(stderr, "hrx run: --trace: %s cannot be written: %s\n", options->trace, strerror(error));
+  return EXIT_CANNOT_START;
 }
 
 /* The file that execvp will run, or "" */
@@ -178,6 +213,7 @@ int tool_run(int count, char **arguments) {
     return EXIT_CANNOT_START;
   }
   status = gpu_choose(&options);
+  if (status == 0) status = trace_choose(&options);
   if (status != 0) return status;
 
   dl_iterate_phdr(sanitizer_find, sanitizer);
