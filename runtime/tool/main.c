@@ -9,6 +9,7 @@ static const char usage[] =
     "       hrx inspect [--json] [--require] FILE\n"
     "\n"
     "run      runs an unmodified HIP program, on a GPU if there is one, else on the software GPU\n"
+    "         --trace FILE: a trace of what ran, for ui.perfetto.dev\n"
     "doctor   says what is found on this machine and what would be used; exits 0 if programs can run\n"
     "inspect  says what a program, library or code object needs; --require exits 1 if hrx lacks any of it\n";
 
