@@ -127,6 +127,10 @@ void frontier_waits(struct frontier_pool *pool, struct frontier *frontier, size_
     }
     for (struct frontier_entry **entry_link = &segment->entries; *entry_link != NULL;) {
       struct frontier_entry *entry = *entry_link;
+      if (entry->point.sequence <= clock_sequence(io_waits, entry->point.lane)) { /* also if it is quiet by now */
+        entry_link = &entry->next;
+        continue;
+      }
       if (point_quiet(lanes, entry->point)) {
         *entry_link = entry->next;
         entry_free(pool, frontier, entry);
@@ -163,13 +167,16 @@ static void segment_touch(struct frontier_pool *pool, struct frontier *frontier,
   bool found = false;
   for (struct frontier_entry **link = &segment->entries; *link != NULL;) {
     struct frontier_entry *entry = *link;
-    if (entry->kind == kind && entry->point.lane == self.lane) {
-      entry->point = self;
-      found = true;
-    } else if (kind == ACCESS_WRITE && entry->point.lane == self.lane) {
-      *link = entry->next;
-      entry_free(pool, frontier, entry);
-      continue;
+    if (entry->point.lane == self.lane) {
+      if (entry->kind == kind) {
+        entry->point = self;
+        found = true;
+        if (kind != ACCESS_WRITE) break;
+      } else if (kind == ACCESS_WRITE) {
+        *link = entry->next;
+        entry_free(pool, frontier, entry);
+        continue;
+      }
     }
     link = &entry->next;
   }

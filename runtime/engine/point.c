@@ -12,8 +12,6 @@ void clock_finish(struct clock *clock) {
 
 void clock_reset(struct clock *clock) { clock->count = 0; }
 
-const struct point *clock_points(const struct clock *clock) { return clock->capacity != 0 ? clock->many : clock->few; }
-
 hrx_status clock_reserve(struct clock *clock, uint32_t points) {
   uint32_t capacity = clock->capacity != 0 ? clock->capacity : CLOCK_INLINE;
   if (points <= capacity) return HRX_OK;
@@ -27,23 +25,9 @@ hrx_status clock_reserve(struct clock *clock, uint32_t points) {
   return HRX_OK;
 }
 
-/* The first place whose lane is not below `lane`. */
-static uint32_t place_of(const struct clock *clock, uint32_t lane) {
-  const struct point *points = clock_points(clock);
-  uint32_t low = 0, high = clock->count;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (points[middle].lane < lane)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 hrx_status clock_include(struct clock *clock, struct point point) {
   if (point.sequence == 0) return HRX_OK;
-  uint32_t place = place_of(clock, point.lane);
+  uint32_t place = clock_place(clock, point.lane);
   struct point *points = points_of(clock);
   if (place < clock->count && points[place].lane == point.lane) {
     if (points[place].sequence < point.sequence) points[place].sequence = point.sequence;
@@ -103,12 +87,6 @@ void clock_keep(struct clock *clock, bool (*keep)(struct point point, const void
   for (uint32_t i = 0; i < clock->count; i++)
     if (keep(points[i], context)) points[kept++] = points[i];
   clock->count = kept;
-}
-
-uint64_t clock_sequence(const struct clock *clock, uint32_t lane) {
-  uint32_t place = place_of(clock, lane);
-  const struct point *points = clock_points(clock);
-  return place < clock->count && points[place].lane == lane ? points[place].sequence : 0;
 }
 
 bool clock_covers(const struct clock *clock, struct point point) {

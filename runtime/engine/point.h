@@ -15,7 +15,7 @@ struct point {
   uint64_t sequence;
 };
 
-enum { CLOCK_INLINE = 6 };
+enum { CLOCK_INLINE = 6, CLOCK_COUNTED = 8 };
 
 /* A moment on several lanes, sparse, sorted by lane: over when each lane has reached its number. Zero-initialised
  * is valid and means "already". The first CLOCK_INLINE lanes need no allocation. Not thread-safe by itself. */
@@ -32,7 +32,9 @@ void clock_finish(struct clock *clock);
 void clock_reset(struct clock *clock);
 
 /* The points, sorted by lane. Valid until the clock changes. */
-const struct point *clock_points(const struct clock *clock);
+static inline const struct point *clock_points(const struct clock *clock) {
+  return clock->capacity != 0 ? clock->many : clock->few;
+}
 
 /* Raises `clock` so that it is not over before `point`. O(lanes). Errors: OUT_OF_MEMORY, clock unchanged. */
 hrx_status clock_include(struct clock *clock, struct point point);
@@ -49,8 +51,31 @@ hrx_status clock_reserve(struct clock *clock, uint32_t points);
 /* Drops the points for which `keep` is false. */
 void clock_keep(struct clock *clock, bool (*keep)(struct point point, const void *context), const void *context);
 
+/* The first place whose lane is not below `lane`. Counted, up to a few lanes: which lane is asked for cannot be predicted, so each
+ * branch that depends on it would be a wrong guess. */
+static inline uint32_t clock_place(const struct clock *clock, uint32_t lane) {
+  const struct point *points = clock_points(clock);
+  uint32_t low = 0, high = clock->count;
+  if (high <= CLOCK_COUNTED) {
+    for (uint32_t i = 0; i < high; i++) low += points[i].lane < lane;
+    return low;
+  }
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (points[middle].lane < lane)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 /* How far `clock` includes the lane; 0: not at all. O(log lanes). */
-uint64_t clock_sequence(const struct clock *clock, uint32_t lane);
+static inline uint64_t clock_sequence(const struct clock *clock, uint32_t lane) {
+  uint32_t place = clock_place(clock, lane);
+  const struct point *points = clock_points(clock);
+  return place < clock->count && points[place].lane == lane ? points[place].sequence : 0;
+}
 
 /* Whether `clock` includes `point`. O(log lanes). */
 bool clock_covers(const struct clock *clock, struct point point);
