@@ -1,5 +1,8 @@
 #include "interpose/error.h"
 
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "base/log.h"
 #include "interpose/entry.h"
 
@@ -56,8 +59,16 @@ hipError_t error_report(const struct failure *failure) {
   return error;
 }
 
+/* A forked child meets it in each call: said once a process. */
+static bool lost_said(hrx_status status) {
+  static _Atomic pid_t said;
+  pid_t self = getpid();
+  return status == HRX_DEVICE_LOST && atomic_exchange(&said, self) == self;
+}
+
 hipError_t error_logged(hrx_status status) {
   hipError_t error = error_of(status);
+  if (lost_said(status)) return error;
   if (error != hipSuccess) log_line(LOG_ERROR, "%s: %s", error_name(error), hrx_last_message());
   return error;
 }

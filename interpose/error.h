@@ -20,7 +20,7 @@ hipError_t error_of_failure(const struct failure *failure);
 hipError_t error_report(const struct failure *failure);
 
 /* Logs this thread's last message at LOG_ERROR and returns error_of(status): for calls whose error a program is unlikely to
- * look at, such as launches. HRX_OK is hipSuccess and logs nothing. */
+ * look at, such as launches. HRX_OK is hipSuccess and logs nothing; DEVICE_LOST, which stays so, is logged once a process. */
 hipError_t error_logged(hrx_status status);
 
 /* "hipErrorInvalidValue" and a sentence; never NULL. */

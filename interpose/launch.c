@@ -1,6 +1,7 @@
 /* Launches: hipLaunchKernel and everything that ends like it. */
 #include "interpose/launch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,13 +107,29 @@ static hipError_t pack_and_issue(struct ihipStream_t *stream, struct launch_oper
   return error;
 }
 
+/* Says it once for each pointer; a program that goes on past the table has been told enough. */
+static void unregistered_say(const void *stub) {
+  static _Atomic(const void *) said[64];
+  for (unsigned i = 0; i < sizeof said / sizeof *said; i++) {
+    const void *before = NULL;
+    if (atomic_compare_exchange_strong(&said[i], &before, stub)) {
+      log_line(LOG_ERROR,
+               "a launch names %p, which no kernel was registered for: the library that has the kernel is not loaded yet or no longer, "
+               "or it was built without GPU code",
+               stub);
+      return;
+    }
+    if (before == stub) return;
+  }
+}
+
 static hipError_t launch_stub(hipError_t found, struct ihipStream_t *stream, const void *stub, dim3 blocks, dim3 block,
                               void **parameters, size_t shared_bytes, bool cooperative) {
   struct launch_operation operation = {.cooperative = cooperative};
   if (found != hipSuccess) return found;
   hipError_t error = function_of_stub(stub, stream->device, &operation.function);
   if (error == hipErrorInvalidDeviceFunction && function_stub_name(stub) == NULL)
-    log_line(LOG_ERROR, "a launch names %p, which no kernel was registered for", stub);
+    unregistered_say(stub);
   if (error == hipSuccess) error = launch_geometry(&operation, blocks, block, shared_bytes);
   if (error == hipSuccess && cooperative) error = cooperative_check(&operation);
   return error == hipSuccess ? pack_and_issue(stream, &operation, parameters, NULL) : error;

@@ -43,6 +43,22 @@ int main(int argc, char **argv) {
     error = hipMalloc(&pointer, 8);
     error = hipStreamWaitValue32(nullptr, pointer, 0, 0, 0xffffffff);
     error = hipStreamWaitValue32(nullptr, pointer, 0, 0, 0xffffffff);
+  } else if (strcmp(what, "unregistered") == 0) {
+    void *arguments[] = {nullptr};
+    static int one, two;
+    for (int i = 0; i < 3; i++)
+      for (int *stub : {&one, &two}) error = hipLaunchKernel(stub, dim3(1), dim3(1), arguments, 0, nullptr);
+  } else if (strcmp(what, "child") == 0) {
+    if (!launch_works()) return 1;
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+      int *pointer = nullptr;
+      for (int i = 0; i < 3; i++) error = hipMalloc(&pointer, 8);
+      error = hipDeviceSynchronize();
+      _exit(error == hipSuccess);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) return 1;
   } else if (strcmp(what, "memory") == 0) {
     std::vector<void *> blocks;
     void *block = nullptr;

@@ -31,6 +31,15 @@ has 'error 801'
 count 'hrx: .*hipStreamWaitValue32' 1
 has 'goes on: yes'
 
+# a pointer that is no kernel: one line each. A forked child: one line.
+run 0 "$hrx" run "$work/bad" unregistered
+has 'error 98'
+count 'hrx: a launch names 0x[0-9a-f]*, which no kernel was registered for: .*loaded' 2
+has 'goes on: yes'
+run 0 "$hrx" run "$work/bad" child
+count 'hrx: .*fork' 1
+has 'goes on: yes'
+
 # no memory left
 run 0 env HRX_SOFT_MEMORY=64M "$hrx" run "$work/bad" memory
 has 'error 2$'
