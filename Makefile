@@ -32,7 +32,7 @@ GUEST_FLAGS := $(if $(SAN),-fno-sanitize=all)
 
 SOFT_LEVEL_SOURCES := $(wildcard runtime/gpu/soft/vector/*.c runtime/gpu/soft/memory/*.c)
 SOURCES := $(wildcard $(addsuffix /*.c,runtime/base runtime/memory runtime/engine runtime/code runtime/gpu runtime/gpu/soft \
-  runtime/gpu/sim runtime/gpu/hip runtime/npu runtime/trace runtime/hip interpose))
+  runtime/gpu/sim runtime/gpu/hip runtime/npu runtime/npu/soft runtime/trace runtime/hip interpose))
 TOOL_SOURCES := $(wildcard runtime/tool/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/*.c)
 
@@ -105,5 +105,5 @@ format:
 clean:
 	rm -rf build
 
--include interpose/rules.mk tests/fixtures.mk tests/fuzz/rules.mk tests/rules.mk
+-include interpose/rules.mk runtime/npu/rules.mk tests/fixtures.mk tests/fuzz/rules.mk tests/rules.mk
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
