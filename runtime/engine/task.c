@@ -93,23 +93,27 @@ static void task_trace(const struct slot *slot, uint64_t finished_ns) {
   trace_event_record(&slot->engine->trace, &event);
 }
 
-/* The task begins: for whom it may concern. */
-static void task_started(struct slot *slot) {
-  bool traced = trace_running(&slot->engine->trace);
-  uint64_t *out_ns = slot->task.out_started_ns;
-  uint64_t now = traced || out_ns != NULL ? time_now_ns() : 0;
-  slot->started_ns = traced ? now : 0;
+__attribute__((noinline)) static void start_stamp(struct slot *slot) {
+  uint64_t now = time_now_ns(), *out_ns = slot->task.out_started_ns;
+  if (trace_running(&slot->engine->trace)) slot->started_ns = now;
   if (out_ns != NULL) __atomic_store_n(out_ns, now, __ATOMIC_RELEASE);
 }
 
-/* The task has run, or was skipped; its point is not over yet. */
-static void task_stopped(const struct slot *slot) {
-  bool traced = slot->started_ns != 0 && trace_running(&slot->engine->trace);
-  uint64_t *out_ns = slot->task.out_finished_ns;
-  if (!traced && out_ns == NULL) return;
-  uint64_t now = time_now_ns();
-  if (traced) task_trace(slot, now);
+__attribute__((noinline)) static void stop_stamp(const struct slot *slot) {
+  uint64_t now = time_now_ns(), *out_ns = slot->task.out_finished_ns;
+  if (slot->started_ns != 0) task_trace(slot, now);
   if (out_ns != NULL) __atomic_store_n(out_ns, now, __ATOMIC_RELEASE);
+}
+
+/* The task begins. Most need no time, and pay for two tests. */
+static inline void task_started(struct slot *slot) {
+  slot->started_ns = 0;
+  if (trace_running(&slot->engine->trace) || slot->task.out_started_ns != NULL) start_stamp(slot);
+}
+
+/* The task has run, or was skipped; its point is not over yet. */
+static inline void task_stopped(const struct slot *slot) {
+  if (slot->started_ns != 0 || slot->task.out_finished_ns != NULL) stop_stamp(slot);
 }
 
 static void run_append(struct aftermath *aftermath, struct slot *slot) {
