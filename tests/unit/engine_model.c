@@ -92,9 +92,47 @@ static hrx_status job_host(void *context) {
   return HRX_OK;
 }
 
+/* While a gate is held, nothing is over, so how many lanes each task waits for is known: the gate's, and those of all
+ * earlier accesses in conflict with its own (granules are fewer than segments of a frontier, so none coarsens). Bit n of a mask is
+ * lane n. */
+static struct {
+  bool held;
+  uint64_t gate_lane, wrote[BUFFERS][GRANULES], read[BUFFERS][GRANULES];
+} gate;
+
+static uint64_t edges_so_far(void) {
+  struct engine_statistics statistics;
+  engine_statistics(engine, &statistics);
+  return statistics.edges;
+}
+
+static uint64_t lanes_in_conflict(const struct access *access) {
+  int buffer = 0;
+  while (buffers[buffer] != access->allocation) buffer++;
+  size_t begin = access->offset / GRANULE, end = begin + access->bytes / GRANULE;
+  uint64_t lanes = 0;
+  for (size_t g = begin; g < end; g++)
+    lanes |= gate.wrote[buffer][g] | (access->kind == ACCESS_READ ? 0 : gate.read[buffer][g]);
+  return lanes;
+}
+
+static void access_note(const struct access *access, uint64_t lane) {
+  int buffer = 0;
+  while (buffers[buffer] != access->allocation) buffer++;
+  size_t begin = access->offset / GRANULE, end = begin + access->bytes / GRANULE;
+  for (size_t g = begin; g < end; g++)
+    *(access->kind == ACCESS_READ ? &gate.read[buffer][g] : &gate.wrote[buffer][g]) |= lane;
+}
+
 static void submit(unsigned stream, const struct task *task) {
+  uint64_t before = edges_so_far(), lanes = gate.gate_lane;
+  for (unsigned i = 0; gate.held && i < task->access_count; i++) lanes |= lanes_in_conflict(&task->accesses[i]);
   struct point point;
   ck_assert_msg(stream_submit(streams[stream], task, &point) == HRX_OK, "%s", hrx_last_message());
+  if (!gate.held) return;
+  ck_assert_uint_lt(point.lane, 64);
+  ck_assert_uint_eq(edges_so_far() - before, (unsigned)__builtin_popcountll(lanes));
+  for (unsigned i = 0; i < task->access_count; i++) access_note(&task->accesses[i], UINT64_C(1) << point.lane);
 }
 
 static void step_copy(unsigned stream, struct range to, bool wide) {
@@ -145,7 +183,7 @@ static void step_job(unsigned stream, struct range to, bool wide, bool host) {
   struct job *job = malloc(sizeof *job);
   *job = (struct job){place(to), to.count * GRANULE, (unsigned char)pick(256)};
   unsigned char add = job->add;
-  bool opaque = host || pick(4) == 0;
+  bool opaque = host || (!gate.held && pick(4) == 0);
   struct access access = declared(to, ACCESS_READ_WRITE, wide);
   struct task task = {
       .kind = host ? TASK_HOST : TASK_DISPATCH, .opaque = opaque, .accesses = &access, .access_count = opaque ? 0 : 1};
@@ -193,8 +231,8 @@ static void everything_is_equal(void) {
     ck_assert_int_eq(memcmp((void *)buffers[b]->address, model[b], (size_t)GRANULES * GRANULE), 0);
 }
 
-START_TEST(the_result_is_the_sequential_one) {
-  state = (uint64_t)_i + 1;
+static void begin(uint64_t seed) {
+  state = seed;
   ck_assert_int_eq(memory_create((uint64_t)1 << 30, &memory), HRX_OK);
   ck_assert_int_eq(engine_create(&(struct engine_options){.memory = memory}, &engine), HRX_OK);
   for (int b = 0; b < BUFFERS; b++) {
@@ -203,6 +241,18 @@ START_TEST(the_result_is_the_sequential_one) {
     model[b] = calloc(GRANULES, GRANULE);
   }
   for (int s = 0; s < STREAMS; s++) ck_assert_int_eq(stream_create(engine, s % 2, &streams[s]), HRX_OK);
+}
+
+static void end(void) {
+  for (int s = 0; s < STREAMS; s++) stream_release(streams[s]);
+  for (int e = 0; e < EVENTS; e++) clock_finish(&events[e]);
+  engine_release(engine);
+  memory_release(memory);
+  for (int b = 0; b < BUFFERS; b++) free(model[b]);
+}
+
+START_TEST(the_result_is_the_sequential_one) {
+  begin((uint64_t)_i + 1);
   for (int step = 0; step < STEPS; step++) {
     unsigned stream = pick(STREAMS);
     struct range to = range_pick();
@@ -229,11 +279,39 @@ START_TEST(the_result_is_the_sequential_one) {
   engine_statistics(engine, &statistics);
   ck_assert_uint_gt(statistics.tasks, STEPS / 16);
   ck_assert_uint_gt(statistics.edges, 0);
-  for (int s = 0; s < STREAMS; s++) stream_release(streams[s]);
-  for (int e = 0; e < EVENTS; e++) clock_finish(&events[e]);
-  engine_release(engine);
-  memory_release(memory);
-  for (int b = 0; b < BUFFERS; b++) free(model[b]);
+  end();
+}
+END_TEST
+
+START_TEST(a_task_waits_for_exactly_the_lanes_in_conflict) {
+  begin((uint64_t)_i + 1);
+  struct fake_dispatch *slow = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  struct point point;
+  struct clock clock = {0};
+  struct task first = {.kind = TASK_DISPATCH, .opaque = true, .dispatch = &slow->base};
+  ck_assert_int_eq(stream_submit(streams[0], &first, &point), HRX_OK);
+  ck_assert_int_eq(stream_clock(streams[0], &clock), HRX_OK);
+  for (int s = 1; s < STREAMS; s++) ck_assert_int_eq(stream_wait_clock(streams[s], &clock), HRX_OK);
+  clock_finish(&clock);
+  gate.held = true;
+  gate.gate_lane = UINT64_C(1) << point.lane;
+  for (int step = 0; step < STEPS / 2; step++) {
+    unsigned stream = pick(STREAMS);
+    struct range to = range_pick();
+    switch (pick(4)) {
+    case 0: step_copy(stream, to, false); break;
+    case 1: step_fill(stream, to, false); break;
+    case 2: step_job(stream, to, false, false); break;
+    default: step_event(stream);
+    }
+  }
+  struct engine_statistics statistics;
+  engine_statistics(engine, &statistics);
+  ck_assert_uint_gt(statistics.edges, statistics.tasks + statistics.tasks / 2); /* the gate's is not the only one */
+  gate.held = false;
+  fake_done(slow);
+  everything_is_equal();
+  end();
 }
 END_TEST
 
@@ -242,6 +320,7 @@ int main(void) {
   TCase *tests = tcase_create("all");
   tcase_set_timeout(tests, 100);
   tcase_add_loop_test(tests, the_result_is_the_sequential_one, 0, 12);
+  tcase_add_loop_test(tests, a_task_waits_for_exactly_the_lanes_in_conflict, 0, 4);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
