@@ -24,6 +24,20 @@ struct hrx_npu {
   unsigned index;
 };
 
+/* Memory whose last reference went while work on it was queued: freed when that is over (retire.c). */
+struct retirement {
+  pthread_mutex_t lock;
+  struct backing *first;
+  struct stream *stream; /* its host task frees them; made at the first need */
+  bool running;
+};
+
+/* The open streams of a runtime, for those that want scratch back (stream_scratch.c). */
+struct stream_list {
+  pthread_mutex_t lock;
+  struct hrx_stream *first;
+};
+
 struct hrx_runtime {
   _Atomic uint32_t references;
   struct hrx_runtime_options options; /* defaults filled in */
@@ -34,6 +48,8 @@ struct hrx_runtime {
   struct hrx_npu npus[RUNTIME_NPUS];
   _Atomic uint64_t charged;         /* bytes against options.memory_budget */
   struct graph_capacity capacity;   /* max_submissions */
+  struct retirement retirement;
+  struct stream_list streams;
   struct hrx_completion *_Atomic last; /* ORDER_SUBMISSION: what the next submission follows */
   struct {
     _Atomic uint64_t allocations, imports, submissions, completions, failed, cancelled, graphs, copy_streams, copied, uploaded,
@@ -50,6 +66,7 @@ struct backing {
   bool owned;                  /* false: HIP's; it is not freed here */
   struct npu_device *npu;      /* NPU_LOCAL, SHARED */
   struct npu_import *import;   /* SHARED: made once */
+  struct backing *next;        /* retired */
 };
 
 struct hrx_buffer {
@@ -58,6 +75,7 @@ struct hrx_buffer {
   struct hrx_stream *stream;   /* counted; a stream's buffer that was not adopted; NULL otherwise */
   hrx_placement placement;
   unsigned npu;
+  struct hrx_buffer *next;     /* in a stream's scratch */
 };
 
 struct hrx_contract {
@@ -110,7 +128,14 @@ struct hrx_npu_kernel {
 hrx_status backing_create(struct hrx_runtime *runtime, size_t bytes, hrx_placement placement, unsigned npu, bool zeroed,
                           bool charge, struct backing **out_backing);
 struct backing *backing_retain(struct backing *backing);
-void backing_release(struct backing *backing); /* frees the memory at the last: no work on it may be left */
+void backing_release(struct backing *backing); /* at the last: backing_retire */
+void backing_free(struct backing *backing);    /* frees memory and structure and lets go of the runtime: no work on it is left */
+
+/* Nobody refers to it any more: backing_free now, or when the work that touches it is over. Never waits. retire.c */
+void backing_retire(struct backing *backing);
+/* Called by runtime creation and destruction. No stream and no backing is left by then. */
+void retirement_init(struct hrx_runtime *runtime);
+void retirement_finish(struct hrx_runtime *runtime);
 
 /* A handle that takes over the caller's reference to the backing. */
 hrx_status buffer_wrap(struct backing *backing, hrx_placement placement, unsigned npu, hrx_buffer **out_buffer);
