@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_map hrx_map;
 
@@ -61,6 +62,7 @@ void hrx_map_release(hrx_map *map); /* unmaps; NULL is accepted */
 hrx_status hrx_view_read(hrx_view view, void *out_bytes, size_t bytes);
 hrx_status hrx_view_write(hrx_view view, const void *bytes, size_t count);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_contract hrx_contract;
 
@@ -42,6 +43,7 @@ hrx_status hrx_contract_push_indices(hrx_contract *contract, const uint64_t *val
  * "constants":[{"u32":7},{"f32":0.5}] or "constants":{"hex":"0a00..."}}. An unknown field is an error with its place. */
 hrx_status hrx_contract_parse(const char *json, size_t bytes, hrx_contract **out_contract);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* `after` are nodes of this graph; duplicates are harmless. Errors: INVALID/ORDER for a node that is not there yet; /FOREIGN
  * for buffers or kernels of another device; as in stream.h otherwise. The graph is unchanged by an error. */
@@ -43,6 +44,7 @@ typedef struct hrx_node_profile {
 hrx_status hrx_stream_launch_profiled(hrx_stream *stream, hrx_gpu_executable *executable, hrx_node_profile *out_profiles,
                                       size_t capacity);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

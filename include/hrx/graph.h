@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_graph hrx_graph;
 typedef struct hrx_executable hrx_executable;
@@ -124,6 +125,7 @@ hrx_status hrx_completion_event_fd(hrx_completion *completion, int *out_descript
 typedef void (*hrx_completion_function)(void *context, hrx_completion *completion);
 hrx_status hrx_completion_on_complete(hrx_completion *completion, hrx_completion_function function, void *context);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

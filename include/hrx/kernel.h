@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_gpu_kernel hrx_gpu_kernel;
 typedef struct hrx_artifact hrx_artifact;
@@ -74,6 +75,7 @@ const char *hrx_artifact_compiler(const hrx_artifact *artifact);
 const char *hrx_artifact_report(const hrx_artifact *artifact); /* what the compiler said */
 bool hrx_artifact_cached(const hrx_artifact *artifact);        /* it came from the cache */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_npu_kernel hrx_npu_kernel;
 
@@ -22,6 +23,7 @@ hrx_status hrx_npu_kernel_load_file(hrx_npu *npu, const char *path, const char *
 hrx_npu_kernel *hrx_npu_kernel_retain(hrx_npu_kernel *kernel);
 void hrx_npu_kernel_release(hrx_npu_kernel *kernel);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_runtime hrx_runtime;
 typedef struct hrx_buffer hrx_buffer; /* buffer.h */
@@ -100,6 +101,7 @@ typedef hrx_status (*hrx_stage)(void *context, hrx_stream *stream);
 hrx_status hrx_runtime_with_gpu_access(hrx_runtime *runtime, hrx_stream *stream, const hrx_view_access *accesses, size_t count,
                                        hrx_stage stage, void *context);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef enum hrx_status {
   HRX_OK = 0,
@@ -70,6 +71,7 @@ const char *hrx_last_message(void);
 /* The reason code that belongs to this thread's last failure. */
 hrx_reason hrx_last_reason(void);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

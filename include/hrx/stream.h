@@ -8,6 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_event hrx_event;
 typedef struct hrx_gpu_graph hrx_gpu_graph;           /* gpu_graph.h */
@@ -72,6 +73,7 @@ hrx_status hrx_stream_synchronize(hrx_stream *stream);
 hrx_status hrx_stream_graph(hrx_stream *stream, hrx_gpu_graph **out_graph);
 hrx_status hrx_stream_launch(hrx_stream *stream, hrx_gpu_executable *executable);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct hrx_trace hrx_trace;
 
@@ -49,6 +50,7 @@ hrx_status hrx_trace_write(const hrx_trace *trace, const char *path);
 hrx_status hrx_trace_json(const hrx_trace *trace, char **out_text, size_t *out_bytes); /* the caller's to free() */
 void hrx_trace_release(hrx_trace *trace);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

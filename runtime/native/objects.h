@@ -62,6 +62,7 @@ struct backing {
   _Atomic uint32_t references;
   struct hrx_runtime *runtime; /* counted */
   struct allocation *allocation;
+  uint64_t serial;             /* of the allocation: another one means that HIP freed it */
   uint64_t charged;            /* bytes of the budget that it holds */
   bool owned;                  /* false: HIP's; it is not freed here */
   struct npu_device *npu;      /* NPU_LOCAL, SHARED */
@@ -122,7 +123,15 @@ struct hrx_npu_kernel {
   size_t constant_bytes;
 };
 
-/* --- memory: buffer.c, budget.c --- */
+/* --- runtimes: runtime.c --- */
+
+/* The GPU, opened by whoever asks first; a failure can be tried again. One load once it is open. Errors: UNSUPPORTED. */
+hrx_status runtime_gpu(struct hrx_runtime *runtime, struct gpu_device **out_device);
+
+/* For tests: this device, made on the domain's memory, is the GPU from now on, and belongs to the domain. Nothing was opened yet. */
+hrx_status runtime_gpu_use(struct hrx_runtime *runtime, struct gpu_device *device);
+
+/* --- memory: buffer.c, budget.c, view.c --- */
 
 /* A backing with `bytes` of fresh memory; zeroed if asked. `charge`: against the budget. Errors: BUSY/BUDGET, OUT_OF_MEMORY. */
 hrx_status backing_create(struct hrx_runtime *runtime, size_t bytes, hrx_placement placement, unsigned npu, bool zeroed,
@@ -147,12 +156,31 @@ void budget_discharge(struct hrx_runtime *runtime, uint64_t bytes);
 /* Checks that the view lies in a buffer of this domain and is not empty. `what` names it in messages ("copy source").
  * Errors: INVALID/FOREIGN, /EMPTY, /RANGE, /ARGUMENT. */
 hrx_status view_check(const struct hrx_runtime *runtime, hrx_view view, const char *what);
+/* Whether two views share a byte, whatever buffers they are of. */
+bool view_overlap(hrx_view one, hrx_view other);
 static inline struct access view_access(hrx_view view, hrx_access access) {
   return (struct access){view.buffer->backing->allocation, view.offset, view.bytes, (enum access_kind)access};
 }
 static inline uintptr_t view_address(hrx_view view) { return view.buffer->backing->allocation->address + view.offset; }
 
 /* --- kernels: kernel.c, npu_kernel.c --- */
+
+/* Code for the runtime's GPU out of a code object, bundle or fat binary. The last release ends it: no work of it is left. */
+hrx_status code_module_load(struct hrx_runtime *runtime, const void *bytes, size_t size, struct code_module **out_code);
+hrx_status code_module_load_file(struct hrx_runtime *runtime, const char *path, struct code_module **out_code);
+struct code_module *code_module_retain(struct code_module *code);
+void code_module_release(struct code_module *code);
+
+/* A kernel whose arguments hrx can pass and whose instructions are there. Errors: as hrx_gpu_kernel_load. */
+hrx_status code_module_kernel(struct code_module *code, const char *symbol, struct gpu_kernel **out_kernel);
+
+/* Grid in work-items, block, LDS; no arguments. A zero axis is 1 if `zero_is_one`, else refused. Errors: INVALID/LAUNCH_GEOMETRY. */
+hrx_status kernel_launch_make(const struct kernel_code *code, hrx_dimensions grid, hrx_dimensions block, uint32_t dynamic_lds,
+                              bool zero_is_one, struct gpu_launch *out_launch);
+
+/* How many pointer arguments; bytes of the by-value ones, packed. */
+unsigned kernel_binding_count(const struct kernel_code *code);
+size_t kernel_constant_bytes(const struct kernel_code *code);
 
 /* The explicit argument segment of a launch: pointers from `addresses`, values from the packed constants. `out_segment` has
  * kernel_code->explicit_bytes. Errors: INVALID/CONTRACT for other counts. */
