@@ -2,7 +2,7 @@
  *
  *   static int run(const hrx_npu_call *call) { ...; return 0; }
  *   static const hrx_npu_binding bindings[] = {{"dst", HRX_NPU_WRITE, 4, 0}, {"src", HRX_NPU_READ, 4, 0}};
- *   static const hrx_npu_kernel kernels[] = {{"negate", run, bindings, 2, 0}};
+ *   static const hrx_npu_entry kernels[] = {{"negate", run, bindings, 2, 0}};
  *   const struct hrx_npu_table hrx_npu_program = HRX_NPU_PROGRAM(kernels, 1);
  *
  *   gcc -shared -fPIC -O3 negate.c -o negate.so
@@ -59,19 +59,19 @@ typedef struct hrx_npu_call {
  * device, but a process may have several devices. */
 typedef int (*hrx_npu_run)(const hrx_npu_call *call);
 
-typedef struct hrx_npu_kernel {
+typedef struct hrx_npu_entry {
   const char *name; /* unique in the program */
   hrx_npu_run run;
   const hrx_npu_binding *bindings;
   uint32_t binding_count;  /* 1..32 */
   uint32_t constant_bytes; /* exact; 0: none */
-} hrx_npu_kernel;
+} hrx_npu_entry;
 
 struct hrx_npu_table {
   uint64_t magic;
   uint32_t version;
   uint32_t kernel_count; /* 1..1024 */
-  const hrx_npu_kernel *kernels;
+  const hrx_npu_entry *kernels;
 };
 
 /* The value of the table for an array of `count` kernels. */

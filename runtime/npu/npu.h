@@ -175,8 +175,8 @@ static inline void npu_import_release(struct npu_import *import) {
 }
 
 /* Zero-filled memory of the device. It has an address that host code of hrx may use; GPU kernels may not (its `access`
- * is 0). `alignment` is a power of two, 0 for the natural one. Errors: INVALID/ARGUMENT; OUT_OF_MEMORY with size, use and limit; DEVICE_LOST
- * in a forked child. */
+ * is 0). `alignment` is a power of two, 0 for the natural one. Errors: INVALID/ARGUMENT; OUT_OF_MEMORY with size, use and
+ * limit; DEVICE_LOST in a forked child. */
 static inline hrx_status npu_allocate(struct npu_device *device, size_t bytes, size_t alignment,
                                       struct allocation **out_allocation) {
   return device->table->allocate(device, bytes, alignment, out_allocation);

@@ -133,7 +133,8 @@ START_TEST(constants_that_do_not_fit_fail_with_a_code) {
   struct npu_program *program = load(GEMM, "gemm"), *tiles = load(GEMM, "gemm8x8");
   unsigned char *bytes = local(4096);
   struct npu_binding bindings[] = {{bytes, 128}, {bytes + 1024, 128}, {bytes + 2048, 128}};
-  static const uint32_t wrong[][3] = {{0, 8, 8}, {8, 0, 8}, {8, 8, 0}, {9, 8, 8}, {8, 9, 8}, {8, 8, 9}, {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+  static const uint32_t wrong[][3] = {{0, 8, 8}, {8, 0, 8}, {8, 8, 0}, {9, 8, 8}, {8, 9, 8},
+                                      {8, 8, 9}, {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
   struct npu_invocation *invocation = NULL;
   OK(npu_invocation_create(program, bindings, 3, wrong[0], sizeof wrong[0], &invocation));
   for (unsigned i = 0; i < 7; i++) {

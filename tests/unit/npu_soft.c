@@ -31,7 +31,8 @@ START_TEST(what_is_no_program_is_refused_and_says_why) {
 END_TEST
 
 START_TEST(kernel_that_breaks_a_limit_is_refused_and_its_neighbours_are_not) {
-  static const char *const names[] = {"no_run", "no_bindings", "many_bindings", "much_constant", "odd_alignment", "no_access", "nameless"};
+  static const char *const names[] = {"no_run",        "no_bindings", "many_bindings", "much_constant",
+                                      "odd_alignment", "no_access",   "nameless"};
   static const char *const words[] = {"no run", "no bindings", "33", "4097", "alignment 3", "access 0", "no name"};
   struct npu_program *program = NULL;
   for (unsigned i = 0; i < 7; i++) FAILS(load_file(GOOD, names[i], 1, &program), HRX_INVALID, HRX_REASON_IMAGE, words[i]);

@@ -26,5 +26,5 @@ static int run_copy(const hrx_npu_call *call) {
 }
 
 static const hrx_npu_binding bindings[] = {{"dst", HRX_NPU_WRITE, 1, 0}, {"src", HRX_NPU_READ, 1, 0}};
-static const hrx_npu_kernel kernels[] = {{"copy", run_copy, bindings, 2, 0}};
+static const hrx_npu_entry kernels[] = {{"copy", run_copy, bindings, 2, 0}};
 const struct hrx_npu_table hrx_npu_program = HRX_NPU_PROGRAM(kernels, 1);

@@ -5,7 +5,7 @@
  *   gemm,    gemm_f32    (A, B, C; u32 M, K, N): A is MxK, B is KxN, C is MxN
  *
  * Each product and each sum is rounded to float, in ascending k: the result is the same bits on every CPU, whatever the
- * number of columns, which share the tiles or the rows. Fails with code 1 if a constant is 0, 2 if a binding is too short. */
+ * number of columns, which share the tiles or strips of rows. Fails with code 1 if a constant is 0, 2 if a binding is too short. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,9 @@
 
 enum { ZERO_CONSTANT = 1, SHORT_BINDING = 2 };
 enum { TILE = 8, TILE_ELEMENTS = TILE * TILE };
-/* General form: panels of WIDTH columns of B, STRIP rows of A, DEPTH of K at a time, about 100 KiB of stack. */
-enum { WIDTH = 16, GROUP = 8, STRIP = 128, DEPTH = 512 };
+/* General form: STRIP rows of C by BAND columns, DEPTH of K at a time; inside, GROUP rows by WIDTH columns stay in registers.
+ * About 110 KiB of stack. */
+enum { WIDTH = 16, BAND = 4 * WIDTH, GROUP = 8, STRIP = 128, DEPTH = 256 };
 
 typedef float floats8 __attribute__((vector_size(32)));
 typedef float floats16 __attribute__((vector_size(64)));
@@ -113,27 +114,39 @@ INLINE void group_multiply(float *sums, const float *group, const float *panel, 
   memcpy(sums, rows, sizeof rows);
 }
 
+/* C's block of `rows` by `columns` elements at (m0, n0). Sums are kept panel by panel, so that a group's are in a row. */
+INLINE void block_multiply(void *c, const uint16_t *a, const uint16_t *b, const struct shape *shape, uint32_t m0, uint32_t rows,
+                           uint32_t n0, uint32_t columns, bool wide) {
+  _Alignas(64) float panels[BAND / WIDTH][DEPTH * WIDTH], sums[BAND / WIDTH][STRIP * WIDTH], group[DEPTH * GROUP];
+  uint32_t panel_count = (columns + WIDTH - 1) / WIDTH;
+  memset(sums, 0, panel_count * sizeof sums[0]);
+  for (uint64_t k = 0; k < shape->k; k += DEPTH) {
+    uint32_t depth = shape->k - (uint32_t)k < DEPTH ? shape->k - (uint32_t)k : DEPTH;
+    for (uint32_t p = 0; p < panel_count; p++) {
+      uint32_t width = columns - p * WIDTH < WIDTH ? columns - p * WIDTH : WIDTH;
+      panel_pack(panels[p], b, shape, (uint32_t)k, depth, n0 + p * WIDTH, width);
+    }
+    for (uint32_t m = 0; m < rows; m += GROUP) {
+      group_pack(group, a, shape, m0 + m, rows - m < GROUP ? rows - m : GROUP, (uint32_t)k, depth);
+      for (uint32_t p = 0; p < panel_count; p++) group_multiply(sums[p] + m * WIDTH, group, panels[p], depth);
+    }
+  }
+  for (uint32_t m = 0; m < rows; m++)
+    for (uint32_t p = 0; p < panel_count; p++) {
+      uint32_t width = columns - p * WIDTH < WIDTH ? columns - p * WIDTH : WIDTH;
+      row_store(c, (uint64_t)(m0 + m) * shape->n + n0 + p * WIDTH, sums[p] + m * WIDTH, width, wide);
+    }
+}
+
 /* Rows m0 up to `end` of C. */
 INLINE void rows_multiply(void *c, const uint16_t *a, const uint16_t *b, const struct shape *shape, uint32_t m0, uint32_t end,
                           bool wide) {
-  _Alignas(64) float panel[DEPTH * WIDTH], sums[STRIP * WIDTH], group[DEPTH * GROUP];
-  for (uint32_t strip = m0; strip < end; strip += STRIP) {
-    uint32_t rows = end - strip < STRIP ? end - strip : STRIP;
-    for (uint64_t n = 0; n < shape->n; n += WIDTH) {
-      uint32_t width = shape->n - (uint32_t)n < WIDTH ? shape->n - (uint32_t)n : WIDTH;
-      memset(sums, 0, sizeof sums);
-      for (uint64_t k = 0; k < shape->k; k += DEPTH) {
-        uint32_t depth = shape->k - (uint32_t)k < DEPTH ? shape->k - (uint32_t)k : DEPTH;
-        panel_pack(panel, b, shape, (uint32_t)k, depth, (uint32_t)n, width);
-        for (uint32_t m = 0; m < rows; m += GROUP) {
-          group_pack(group, a, shape, strip + m, rows - m < GROUP ? rows - m : GROUP, (uint32_t)k, depth);
-          group_multiply(sums + m * WIDTH, group, panel, depth);
-        }
-      }
-      for (uint32_t m = 0; m < rows; m++)
-        row_store(c, (uint64_t)(strip + m) * shape->n + n, sums + m * WIDTH, width, wide);
+  for (uint64_t m = m0; m < end; m += STRIP)
+    for (uint64_t n = 0; n < shape->n; n += BAND) {
+      uint32_t rows = end - (uint32_t)m < STRIP ? end - (uint32_t)m : STRIP;
+      uint32_t columns = shape->n - (uint32_t)n < BAND ? shape->n - (uint32_t)n : BAND;
+      block_multiply(c, a, b, shape, (uint32_t)m, rows, (uint32_t)n, columns, wide);
     }
-  }
 }
 
 EACH_LEVEL static void rows_bf16(void *c, const uint16_t *a, const uint16_t *b, const struct shape *shape, uint32_t m0,
@@ -174,10 +187,10 @@ static int run_gemm(const hrx_npu_call *call, bool wide) {
   memcpy(&shape, call->constants, sizeof shape);
   if (shape.m == 0 || shape.k == 0 || shape.n == 0) return ZERO_CONSTANT;
   int code = lengths_check(call, (uint64_t)shape.m * shape.k, (uint64_t)shape.k * shape.n, (uint64_t)shape.m * shape.n, wide);
-  for (uint64_t column = 0; code == 0 && column < call->columns; column++)
+  uint64_t share = (shape.m / call->columns + STRIP) & ~(uint64_t)(STRIP - 1); /* rows of one column, whole strips */
+  for (uint64_t m = 0; code == 0 && m < shape.m; m += share)
     (wide ? rows_f32 : rows_bf16)(call->bindings[2].pointer, call->bindings[0].pointer, call->bindings[1].pointer, &shape,
-                                  (uint32_t)(shape.m * column / call->columns),
-                                  (uint32_t)(shape.m * (column + 1) / call->columns));
+                                  (uint32_t)m, (uint32_t)(shape.m - m < share ? shape.m : m + share));
   return code;
 }
 
@@ -189,7 +202,7 @@ static int run_gemm_f32(const hrx_npu_call *call) { return run_gemm(call, true);
 #define INPUTS {"A", HRX_NPU_READ, sizeof(uint16_t), 0}, {"B", HRX_NPU_READ, sizeof(uint16_t), 0}
 static const hrx_npu_binding narrow_bindings[] = {INPUTS, {"C", HRX_NPU_WRITE, sizeof(uint16_t), 0}};
 static const hrx_npu_binding wide_bindings[] = {INPUTS, {"C", HRX_NPU_WRITE, sizeof(float), 0}};
-static const hrx_npu_kernel kernels[] = {
+static const hrx_npu_entry kernels[] = {
     {"gemm8x8", run_gemm8x8, narrow_bindings, 3, sizeof(uint32_t)},
     {"gemm8x8_f32", run_gemm8x8_f32, wide_bindings, 3, sizeof(uint32_t)},
     {"gemm", run_gemm_bf16, narrow_bindings, 3, sizeof(struct shape)},

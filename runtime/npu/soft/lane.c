@@ -1,6 +1,7 @@
 /* The device's thread: runs what was started, in the order of the starts. Pushing is one exchange on a list head; the thread
  * sleeps on a word that every push changes. */
 #include <fenv.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,7 @@ void npu_soft_lane_stop(struct npu_soft_lane *lane) {
   atomic_store(&lane->stop, true);
   lane_wake(lane);
   pthread_join(lane->thread, NULL);
+  while (atomic_load(&lane->inside) != 0) sched_yield();
 }
 
 void npu_soft_invocation_start(struct npu_invocation *base, gpu_done done, void *context) {
@@ -117,11 +119,13 @@ void npu_soft_invocation_start(struct npu_invocation *base, gpu_done done, void 
   struct npu_soft_lane *lane = &device->lane;
   invocation->done = done;
   invocation->context = context;
+  atomic_fetch_add(&lane->inside, 1);
   atomic_store(&invocation->state, NPU_SOFT_QUEUED);
   invocation->next = atomic_load(&lane->inbox);
   while (!atomic_compare_exchange_weak(&lane->inbox, &invocation->next, invocation)) {
   }
   lane_wake(lane);
+  atomic_fetch_sub(&lane->inside, 1);
 }
 
 void npu_soft_invocation_cancel(struct npu_invocation *base) {

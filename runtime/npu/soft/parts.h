@@ -19,6 +19,7 @@ struct npu_soft_lane {
   struct npu_soft_invocation *_Atomic inbox;
   _Atomic uint32_t beat;     /* grows with each push: what an idle thread sleeps on */
   _Atomic uint32_t sleeping; /* 1: whoever pushes wakes it */
+  _Atomic uint32_t inside;   /* starters that still use the lane, though their invocation may be done already */
   _Atomic bool stop;
   bool started; /* guarded by the device's lock */
   pthread_t thread;
@@ -47,7 +48,7 @@ struct npu_soft_reach {
 struct npu_soft_program {
   struct npu_program base;
   void *library;
-  const hrx_npu_kernel *kernel; /* in the library */
+  const hrx_npu_entry *kernel; /* in the library */
   char *source;                 /* for messages: its path, or "bytes" */
   _Atomic unsigned references;
   struct npu_binding_info bindings[]; /* base.info.binding_count */

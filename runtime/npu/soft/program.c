@@ -24,7 +24,7 @@ static hrx_status binding_check(const char *kernel, unsigned index, const hrx_np
   return HRX_OK;
 }
 
-static hrx_status kernel_check(const hrx_npu_kernel *kernel) {
+static hrx_status kernel_check(const hrx_npu_entry *kernel) {
   if (kernel->run == NULL || kernel->bindings == NULL)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "NPU program: kernel %.100s has no %s", kernel->name,
                            kernel->run == NULL ? "run function" : "bindings");
@@ -39,12 +39,12 @@ static hrx_status kernel_check(const hrx_npu_kernel *kernel) {
 }
 
 static hrx_status kernel_find(const struct hrx_npu_table *table, const char *source, const char *name,
-                              const hrx_npu_kernel **out_kernel) {
+                              const hrx_npu_entry **out_kernel) {
   if (table->kernels == NULL || table->kernel_count == 0 || table->kernel_count > HRX_NPU_KERNELS_MAX)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "NPU program %.200s: it has %u kernels, 1 to %u are possible", source,
                            table->kernels == NULL ? 0 : table->kernel_count, HRX_NPU_KERNELS_MAX);
   for (uint32_t i = 0; i < table->kernel_count; i++) {
-    const hrx_npu_kernel *kernel = &table->kernels[i];
+    const hrx_npu_entry *kernel = &table->kernels[i];
     if (kernel->name == NULL)
       return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "NPU program %.200s: kernel %u has no name", source, i);
     if (strcmp(kernel->name, name) != 0) continue;
@@ -55,7 +55,7 @@ static hrx_status kernel_find(const struct hrx_npu_table *table, const char *sou
                          source, name, table->kernel_count, table->kernels[0].name);
 }
 
-static hrx_status program_make(const hrx_npu_kernel *kernel, const char *source, struct npu_soft_program **out_program) {
+static hrx_status program_make(const hrx_npu_entry *kernel, const char *source, struct npu_soft_program **out_program) {
   struct npu_soft_program *program = calloc(1, sizeof *program + kernel->binding_count * sizeof program->bindings[0]);
   char *copy = strdup(source);
   if (program == NULL || copy == NULL) {
@@ -96,7 +96,7 @@ hrx_status npu_soft_program_load(struct npu_device *base, const struct npu_sourc
                            base->properties.name, base->properties.columns);
   void *library = NULL;
   const struct hrx_npu_table *table = NULL;
-  const hrx_npu_kernel *found = NULL;
+  const hrx_npu_entry *found = NULL;
   struct npu_soft_program *program = NULL;
   const char *name = source->path != NULL ? source->path : "in memory";
   status = npu_soft_image_open(source, &library, &table);
