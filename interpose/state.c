@@ -48,7 +48,7 @@ struct hip_state *state_existing(void) {
   return domain_existing() != NULL ? atomic_load_explicit(&current, memory_order_acquire) : NULL;
 }
 
-/* A GPU that HRX_SOFT_ARCH names and that does not exist is none. That stays so: it is said once. */
+/* A GPU that HRX_SOFT_ARCH or HRX_SOFT_LEVEL names and that does not exist is none. That stays so: it is said once. */
 static hipError_t start_failed(hrx_status status) {
   static _Atomic bool said;
   if (hrx_last_reason() != HRX_REASON_TARGET) return error_logged(status);

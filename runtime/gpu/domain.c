@@ -49,8 +49,10 @@ static hrx_status devices_create(struct domain *domain, const struct config *con
   for (unsigned i = 0; status == HRX_OK && i < config->soft_devices && i < DOMAIN_DEVICE_MAX; i++) {
     status = soft_device_create(domain->memory, config->soft_arch, &domain->devices[i]);
     if (status == HRX_OK) domain->device_count++;
-    if (status != HRX_OK && hrx_last_reason() == HRX_REASON_TARGET)
-      hrx_fail_reason(status, HRX_REASON_TARGET, "HRX_SOFT_ARCH: %s", hrx_last_message());
+    /* what a device is made from comes from the environment */
+    if (status == HRX_UNSUPPORTED || status == HRX_INVALID)
+      hrx_fail_reason(status, HRX_REASON_TARGET, "%s: %s", status == HRX_INVALID ? "HRX_SOFT_LEVEL" : "HRX_SOFT_ARCH",
+                      hrx_last_message());
   }
   return status;
 }

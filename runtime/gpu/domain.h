@@ -21,7 +21,8 @@ struct domain {
 
 /* The shared domain, created by whoever asks first; the others wait for it. Two loads once it exists. A failed creation is
  * tried again by the next call. In a child forked after the creation: DEVICE_LOST, because threads and
- * running work do not survive a fork. Errors: OUT_OF_MEMORY, UNSUPPORTED for an unknown HRX_SOFT_ARCH. */
+ * running work do not survive a fork. Errors: OUT_OF_MEMORY; UNSUPPORTED/TARGET for an
+ * unknown HRX_SOFT_ARCH, INVALID/TARGET for a HRX_SOFT_LEVEL that this CPU cannot run. */
 hrx_status domain_shared(struct domain **out_domain);
 
 /* The shared domain if it exists and belongs to this process, else NULL. Never creates it. */

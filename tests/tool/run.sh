@@ -48,6 +48,10 @@ has '^HRX_STATS=1'
 if [ ! -e /dev/kfd ]; then
   status 0 env -u HRX_GPU "$hrx" run sh -c 'env'
   has '^HRX_GPU=soft'
+  # and so is a name that there is not
+  status 0 env HRX_GPU=cuda "$hrx" run sh -c 'env'
+  has '^HRX_GPU=soft'
+  has '^hrx: HRX_GPU=cuda is ignored: expected auto, hip or soft'
 fi
 # the same name from the environment: no device, said once, and the program goes on
 status 1 env HRX_GPU=soft HRX_SOFT_ARCH=gfx9 "$hrx" doctor
@@ -66,6 +70,10 @@ status 0 env HRX_SOFT_ARCH=gfx9 "$hrx" run --gpu soft "$work/count"
 has 'errors 100 100'
 has 'hrx: hipErrorNoDevice: HRX_SOFT_ARCH: the software GPU executes gfx1030, not "gfx9"'
 [ "$(grep -c HRX_SOFT_ARCH "$work/out")" = 1 ] || fail "HRX_SOFT_ARCH is not named once"
+status 0 env HRX_SOFT_LEVEL=v9 "$hrx" run --gpu soft "$work/count"
+has 'errors 100 100'
+has 'hrx: hipErrorNoDevice: HRX_SOFT_LEVEL: vector level v9 is unknown'
+[ "$(grep -c HRX_SOFT_LEVEL "$work/out")" = 1 ] || fail "HRX_SOFT_LEVEL is not named once"
 # a script and a program found by PATH
 printf '#!/bin/sh\nexit 5\n' >"$work/script"
 chmod +x "$work/script"
