@@ -154,6 +154,10 @@ bool engine_failure_take(struct engine *engine, struct failure *out_failure);
 /* The storage's memory is about to be freed or used for something else: its poison goes with it. All its work is over. */
 void engine_storage_forget(struct engine *engine, struct storage *storage);
 
+/* Adds the work that touches the storage and is not over to `io_clock`, but for opaque tasks, whose accesses nobody knows. Nobody
+ * submits such work meanwhile. Errors: OUT_OF_MEMORY. */
+hrx_status engine_storage_clock(struct engine *engine, const struct storage *storage, struct clock *io_clock);
+
 /* Adds the clock of every stream, released ones included, to `io_clock`: the device's whole work. */
 hrx_status engine_clock(struct engine *engine, struct clock *io_clock);
 

@@ -16,6 +16,7 @@ struct staging_chunk {
 /* Code that the stream has queued: its module lives until `busy` is over. */
 struct stream_code {
   struct code_module *code;
+  unsigned users; /* threads that submit a launch of it */
   struct clock busy;
 };
 
@@ -52,6 +53,9 @@ void stream_let_go(struct hrx_stream *stream); /* at the last: goes when its que
 /* Checks a view for work on this stream: memory that the GPU reaches, of its domain, not empty. */
 hrx_status stream_view_check(const struct hrx_stream *stream, hrx_view view, const char *what);
 
+/* Equal lengths, no byte in both. Errors: INVALID/RANGE, /ALIASING. */
+hrx_status copy_views_check(hrx_view destination, hrx_view source);
+
 /* Waits for `clock` and reports the stream's first failure. */
 hrx_status stream_finish(struct hrx_stream *stream, const struct clock *clock);
 
@@ -74,9 +78,5 @@ void staging_finish(struct hrx_stream *stream); /* no copy out of it is left */
 
 /* Drops code that is not needed any more; all of it if `all`: no work is left. */
 void stream_codes_drop(struct hrx_stream *stream, bool all);
-
-/* kernel.c: modules are counted. */
-struct code_module *code_module_retain(struct code_module *code);
-void code_module_release(struct code_module *code);
 
 #endif
