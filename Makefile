@@ -2,7 +2,7 @@
 # dependency files live under $(B).
 #
 #   make [SAN=address|thread]   the library, the preload, the stand-ins, the tool
-#   make demo | check | check-full | bench | fuzz | install | clean
+#   make demo | check | check-full | bench | model | fuzz | install | clean
 #   make format [SINCE=COMMIT]  lines changed since then
 
 SAN ?=
