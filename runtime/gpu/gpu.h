@@ -56,6 +56,7 @@ struct gpu_device_table {
   const struct kernel_code *(*kernel_code)(const struct gpu_kernel *);
   hrx_status (*kernel_ready)(struct gpu_kernel *);
   hrx_status (*dispatch_create)(struct gpu_kernel *, const struct gpu_launch *, struct gpu_dispatch **);
+  hrx_status (*dispatch_update)(struct gpu_dispatch *, const struct gpu_launch *);
   void (*dispatch_release)(struct gpu_dispatch *);
   void (*dispatch_start)(struct gpu_dispatch *, gpu_done, void *context);
   bool (*dispatch_help)(struct gpu_dispatch *, uint64_t slice_ns);
@@ -116,6 +117,12 @@ static inline hrx_status gpu_kernel_ready(struct gpu_kernel *kernel) { return ke
 static inline hrx_status gpu_dispatch_create(struct gpu_kernel *kernel, const struct gpu_launch *launch,
                                              struct gpu_dispatch **out_dispatch) {
   return kernel->device->table->dispatch_create(kernel, launch, out_dispatch);
+}
+
+/* Other arguments, of the same length, for the next start of an idle dispatch; the rest of `launch` is as it was created. Allocates
+ * nothing. Errors: INVALID/ARGUMENT for another length or geometry; nothing is changed then. */
+static inline hrx_status gpu_dispatch_update(struct gpu_dispatch *dispatch, const struct gpu_launch *launch) {
+  return dispatch->device->table->dispatch_update(dispatch, launch);
 }
 
 static inline void gpu_dispatch_release(struct gpu_dispatch *dispatch) {

@@ -56,6 +56,9 @@ hrx_status stream_view_check(const struct hrx_stream *stream, hrx_view view, con
 /* Equal lengths, no byte in both. Errors: INVALID/RANGE, /ALIASING. */
 hrx_status copy_views_check(hrx_view destination, hrx_view source);
 
+/* Whether two views show a byte in common, also through different allocations of one storage. */
+bool views_overlap(hrx_view one, hrx_view other);
+
 /* Waits for `clock` and reports the stream's first failure. */
 hrx_status stream_finish(struct hrx_stream *stream, const struct clock *clock);
 

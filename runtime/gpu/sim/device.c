@@ -249,6 +249,7 @@ static const struct gpu_device_table table = {
     .kernel_code = sim_kernel_code,
     .kernel_ready = sim_kernel_ready,
     .dispatch_create = sim_dispatch_create,
+    .dispatch_update = sim_dispatch_update,
     .dispatch_release = sim_dispatch_release,
     .dispatch_start = dispatch_start,
     .dispatch_help = dispatch_help,

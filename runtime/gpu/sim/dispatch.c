@@ -90,6 +90,16 @@ hrx_status sim_dispatch_create(struct gpu_kernel *base, const struct gpu_launch 
   return HRX_OK;
 }
 
+hrx_status sim_dispatch_update(struct gpu_dispatch *base, const struct gpu_launch *launch) {
+  struct sim_dispatch *dispatch = (struct sim_dispatch *)(void *)base;
+  if (launch->argument_bytes != dispatch->argument_bytes)
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "kernel %s: %zu bytes of arguments instead of %zu",
+                           dispatch->kernel->code.name, launch->argument_bytes, dispatch->argument_bytes);
+  arguments_keep(dispatch, launch);
+  dispatch->duration_ns = duration_of(dispatch);
+  return HRX_OK;
+}
+
 void sim_dispatch_release(struct gpu_dispatch *base) {
   struct sim_dispatch *dispatch = (struct sim_dispatch *)(void *)base;
   struct sim_device *device = sim_device_of(base->device);

@@ -72,6 +72,7 @@ void sim_kernels_finish(struct sim_device *device);
 
 /* dispatch.c */
 hrx_status sim_dispatch_create(struct gpu_kernel *kernel, const struct gpu_launch *launch, struct gpu_dispatch **out_dispatch);
+hrx_status sim_dispatch_update(struct gpu_dispatch *dispatch, const struct gpu_launch *launch);
 void sim_dispatch_release(struct gpu_dispatch *dispatch);
 void sim_dispatches_finish(struct sim_device *device);
 

@@ -44,6 +44,7 @@ static const struct gpu_device_table table = {
     .kernel_code = soft_kernel_code,
     .kernel_ready = soft_kernel_ready,
     .dispatch_create = soft_dispatch_create,
+    .dispatch_update = soft_dispatch_update,
     .dispatch_release = soft_dispatch_release,
     .dispatch_start = scheduler_start,
     .dispatch_help = scheduler_help,

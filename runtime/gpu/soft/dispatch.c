@@ -191,6 +191,17 @@ hrx_status soft_dispatch_create(struct gpu_kernel *base, const struct gpu_launch
   return HRX_OK;
 }
 
+hrx_status soft_dispatch_update(struct gpu_dispatch *base, const struct gpu_launch *launch) {
+  struct soft_dispatch *dispatch = (struct soft_dispatch *)(void *)base;
+  const struct kernel_code *code = dispatch->kernel->code;
+  bool same = launch->dynamic_lds + code->group_segment_bytes == dispatch->lds_bytes && launch->cooperative == dispatch->cooperative;
+  for (unsigned i = 0; i < 3; i++) same = same && launch->grid[i] == dispatch->grid[i] && launch->block[i] == dispatch->block[i];
+  if (!same)
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "kernel %s: a dispatch keeps its grid, block and LDS", code->name);
+  memory_write(dispatch, launch);
+  return HRX_OK;
+}
+
 void soft_dispatch_release(struct gpu_dispatch *base) {
   struct soft_dispatch *dispatch = (struct soft_dispatch *)(void *)base;
   struct soft_device *device = soft_device_of(base->device);

@@ -84,6 +84,7 @@ struct soft_dispatch {
 
 /* dispatch.c: the device's table entries. */
 hrx_status soft_dispatch_create(struct gpu_kernel *kernel, const struct gpu_launch *launch, struct gpu_dispatch **out_dispatch);
+hrx_status soft_dispatch_update(struct gpu_dispatch *dispatch, const struct gpu_launch *launch);
 void soft_dispatch_release(struct gpu_dispatch *dispatch);
 /* Frees the pooled ones. */
 void soft_dispatch_pool_finish(struct soft_device *device);
