@@ -32,7 +32,7 @@ GUEST_FLAGS := $(if $(SAN),-fno-sanitize=all)
 
 SOFT_LEVEL_SOURCES := $(wildcard runtime/gpu/soft/vector/*.c runtime/gpu/soft/memory/*.c)
 SOURCES := $(wildcard $(addsuffix /*.c,runtime/base runtime/memory runtime/engine runtime/code runtime/gpu runtime/gpu/soft \
-  runtime/gpu/sim runtime/gpu/hip runtime/npu runtime/npu/soft runtime/trace runtime/hip interpose))
+  runtime/gpu/sim runtime/gpu/hip runtime/npu runtime/npu/soft runtime/trace runtime/native runtime/hip interpose))
 TOOL_SOURCES := $(wildcard runtime/tool/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/*.c)
 

@@ -49,6 +49,13 @@ static void drain(struct engine *engine) {
   clock_finish(&all);
 }
 
+bool engine_idle(struct engine *engine) {
+  pthread_mutex_lock(&engine->lock);
+  bool empty = engine->inflight == 0;
+  pthread_mutex_unlock(&engine->lock);
+  return empty && atomic_load(&engine->inside) == 0;
+}
+
 void engine_release(struct engine *engine) {
   if (engine == NULL || engine_forked(engine)) return; /* a child has neither the threads nor a state to rely on */
   drain(engine);

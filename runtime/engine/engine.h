@@ -158,6 +158,9 @@ void engine_storage_forget(struct engine *engine, struct storage *storage);
  * submits such work meanwhile. Errors: OUT_OF_MEMORY. */
 hrx_status engine_storage_clock(struct engine *engine, const struct storage *storage, struct clock *io_clock);
 
+/* Whether nothing is queued or runs and no thread is on its way out of a task: engine_release would not wait. */
+bool engine_idle(struct engine *engine);
+
 /* Adds the clock of every stream, released ones included, to `io_clock`: the device's whole work. */
 hrx_status engine_clock(struct engine *engine, struct clock *io_clock);
 

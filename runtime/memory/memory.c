@@ -20,6 +20,7 @@ struct record {
   struct storage storage;
   struct chunk chunk; /* address 0: registered memory, or none */
   uint64_t charged;
+  bool zero; /* its pages were never handed out before */
   struct record *next_spare;
 };
 
@@ -94,12 +95,16 @@ static void chunk_lost(struct chunk *chunk, void *context) {
 /* A record with a chunk of `bytes`: from the cache, or new; the cache is emptied before giving up. */
 static struct record *record_with_chunk_locked(struct memory *memory, size_t bytes, bool charge) {
   struct chunk *chunk = heap_reuse(&memory->heap, bytes);
-  if (chunk != NULL) return record_of_chunk(chunk);
+  if (chunk != NULL) {
+    record_of_chunk(chunk)->zero = false;
+    return record_of_chunk(chunk);
+  }
   const struct memory_statistics *statistics = &memory->statistics;
   if (charge && memory->heap.cached > statistics->limit - statistics->used - bytes)
     heap_trim(&memory->heap, chunk_lost, memory);
   struct record *record = spare_pop_locked(memory);
   if (record == NULL) return NULL;
+  record->zero = true;
   if (heap_cut(&memory->heap, bytes, &record->chunk)) return record;
   heap_trim(&memory->heap, chunk_lost, memory);
   if (heap_cut(&memory->heap, bytes, &record->chunk)) return record;
@@ -190,6 +195,15 @@ hrx_status memory_register(struct memory *memory, void *pointer, size_t bytes, u
   pthread_mutex_unlock(&memory->lock);
   if (status == HRX_OK) *out_allocation = &record->allocation;
   return status;
+}
+
+hrx_status memory_allocate_zeroed(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind, unsigned flags,
+                                  int device, struct allocation **out_allocation) {
+  hrx_status status = memory_allocate(memory, bytes, alignment, kind, flags, device, out_allocation);
+  if (status != HRX_OK) return status;
+  const struct record *record = (const struct record *)((const char *)*out_allocation - offsetof(struct record, allocation));
+  if (!record->zero) memset((void *)(*out_allocation)->address, 0, bytes);
+  return HRX_OK;
 }
 
 void memory_free(struct memory *memory, struct allocation *allocation) {

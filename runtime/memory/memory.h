@@ -37,6 +37,7 @@ struct allocation {
   uint64_t serial;         /* unique for the life of the process: tells a reused address from the old one */
   struct storage *storage; /* the bytes behind it; two views may share one */
   size_t storage_offset;   /* of `address` in it */
+  void *owner;             /* whoever allocated it may leave a mark; NULL at first */
 };
 
 struct memory_statistics {
@@ -55,6 +56,10 @@ void memory_release(struct memory *memory);
  * lock. Errors: OUT_OF_MEMORY with size, used and limit in the message, nothing charged. Any thread. */
 hrx_status memory_allocate(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind, unsigned flags,
                            int device, struct allocation **out_allocation);
+
+/* The same, filled with zeros: pages that the system has just given need no work. Takes as long as filling does. */
+hrx_status memory_allocate_zeroed(struct memory *memory, size_t bytes, size_t alignment, enum memory_kind kind, unsigned flags,
+                                  int device, struct allocation **out_allocation);
 
 /* Makes the program's own range [pointer, pointer + bytes) known to kernels. Not charged, not owned.
  * Errors: INVALID/ARGUMENT for an empty or wrapping range; INVALID/LIVE if it overlaps a known one. */

@@ -156,7 +156,7 @@ void budget_discharge(struct hrx_runtime *runtime, uint64_t bytes);
 /* Checks that the view lies in a buffer of this domain and is not empty. `what` names it in messages ("copy source").
  * Errors: INVALID/FOREIGN, /EMPTY, /RANGE, /ARGUMENT. */
 hrx_status view_check(const struct hrx_runtime *runtime, hrx_view view, const char *what);
-/* Whether two views share a byte, whatever buffers they are of. */
+/* Whether two views show a byte in common, also through different allocations of one storage. */
 bool view_overlap(hrx_view one, hrx_view other);
 static inline struct access view_access(hrx_view view, hrx_access access) {
   return (struct access){view.buffer->backing->allocation, view.offset, view.bytes, (enum access_kind)access};
