@@ -82,9 +82,9 @@ void frontier_pool_finish(struct frontier_pool *pool) {
   *pool = (struct frontier_pool){0};
 }
 
-/* The most nodes that one record can take: two splits copy a segment's entries each, and every segment and every gap
+/* Two splits copy a segment's entries each, and every segment and every gap
  * between segments gets an entry. */
-static size_t nodes_most(const struct frontier *frontier) {
+size_t frontier_nodes_most(const struct frontier *frontier) {
   if (frontier == NULL) return NODES_AN_ACCESS;
   return 2 * frontier->entry_count + 2 * frontier->segment_count + NODES_AN_ACCESS;
 }
@@ -92,7 +92,7 @@ static size_t nodes_most(const struct frontier *frontier) {
 bool frontier_pool_enough(const struct frontier_pool *pool, const struct access *accesses, unsigned count) {
   size_t nodes = 0;
   for (unsigned i = 0; i < count; i++)
-    if (accesses[i].bytes != 0) nodes += nodes_most(accesses[i].allocation->storage->frontier) + NODES_AN_ACCESS;
+    if (accesses[i].bytes != 0) nodes += frontier_nodes_most(accesses[i].allocation->storage->frontier) + NODES_AN_ACCESS;
   return pool->entry_count >= nodes && pool->segment_count >= nodes && pool->frontier_count >= count;
 }
 
@@ -107,18 +107,9 @@ struct frontier *frontier_of(struct frontier_pool *pool, struct storage *storage
   return storage->frontier;
 }
 
-static bool conflicts(enum access_kind one, enum access_kind other) {
-  if (one == ACCESS_READ) return other != ACCESS_READ;
-  if (one == ACCESS_ATOMIC) return other != ACCESS_ATOMIC;
-  return true;
-}
-
-static enum access_kind kind_kept(enum access_kind kind) { return kind == ACCESS_READ_WRITE ? ACCESS_WRITE : kind; }
-
-void frontier_waits(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
-                    enum access_kind kind, const struct clock *order, const struct lane_table *lanes,
-                    struct clock *io_waits) {
-  kind = kind_kept(kind);
+void frontier_visit(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                    const struct lane_table *lanes,
+                    void (*visit)(void *context, struct point point, enum access_kind kind), void *context) {
   for (struct frontier_segment **link = &frontier->segments; *link != NULL && (*link)->begin < end;) {
     struct frontier_segment *segment = *link;
     if (segment->end <= begin) {
@@ -136,11 +127,7 @@ void frontier_waits(struct frontier_pool *pool, struct frontier *frontier, size_
         entry_free(pool, frontier, entry);
         continue;
       }
-      if (conflicts(kind, entry->kind)) {
-        struct point wait = {entry->point.lane, clock_sequence(order, entry->point.lane)};
-        if (wait.sequence > entry->point.sequence) wait.sequence = entry->point.sequence;
-        clock_include(io_waits, wait);
-      }
+      visit(context, entry->point, entry->kind);
       entry_link = &entry->next;
     }
     if (segment->entries == NULL) {
@@ -150,6 +137,27 @@ void frontier_waits(struct frontier_pool *pool, struct frontier *frontier, size_
       link = &segment->next;
     }
   }
+}
+
+struct ordered_wait {
+  enum access_kind kind;
+  const struct clock *order;
+  struct clock *waits;
+};
+
+static void wait_raise(void *context, struct point point, enum access_kind kind) {
+  const struct ordered_wait *wait = context;
+  if (!access_conflicts(wait->kind, kind)) return;
+  uint64_t sequence = clock_sequence(wait->order, point.lane);
+  if (point.sequence > sequence) point.sequence = sequence;
+  clock_include(wait->waits, point);
+}
+
+void frontier_waits(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                    enum access_kind kind, const struct clock *order, const struct lane_table *lanes,
+                    struct clock *io_waits) {
+  struct ordered_wait wait = {access_kept(kind), order, io_waits};
+  frontier_visit(pool, frontier, begin, end, lanes, wait_raise, &wait);
 }
 
 /* Cuts the segment at `at`, which is inside it. */
@@ -246,10 +254,18 @@ static struct frontier_segment *collapse(struct frontier_pool *pool, struct fron
   return segment;
 }
 
-void frontier_record(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
-                     enum access_kind kind, struct point self, size_t reserve) {
-  kind = kind_kept(kind);
-  size_t most = nodes_most(frontier) + reserve;
+static void entries_free(struct frontier_pool *pool, struct frontier *frontier, struct frontier_segment *segment) {
+  while (segment->entries != NULL) {
+    struct frontier_entry *entry = segment->entries;
+    segment->entries = entry->next;
+    entry_free(pool, frontier, entry);
+  }
+}
+
+static void record(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                   enum access_kind kind, struct point self, size_t reserve, bool replace) {
+  kind = access_kept(kind);
+  size_t most = frontier_nodes_most(frontier) + reserve;
   if (pool->entry_count < most || pool->segment_count < most) {
     segment_touch(pool, frontier, collapse(pool, frontier, begin, end), kind, self);
     return;
@@ -274,10 +290,21 @@ void frontier_record(struct frontier_pool *pool, struct frontier *frontier, size
       link = &segment->next;
     } else {
       if (segment->end > end) split(pool, frontier, segment, end);
+      if (replace) entries_free(pool, frontier, segment);
       segment_touch(pool, frontier, segment, kind, self);
       at = segment->end;
       link = &segment->next;
     }
   }
   coarsen(pool, frontier, begin, end);
+}
+
+void frontier_record(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                     enum access_kind kind, struct point self, size_t reserve) {
+  record(pool, frontier, begin, end, kind, self, reserve, false);
+}
+
+void frontier_replace(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                      enum access_kind kind, struct point self, size_t reserve) {
+  record(pool, frontier, begin, end, kind, self, reserve, true);
 }

@@ -41,6 +41,17 @@ struct frontier {
   struct frontier *next_free;
 };
 
+/* Read-write counts as write; two reads do not conflict, nor do two atomics. */
+static inline enum access_kind access_kept(enum access_kind kind) {
+  return kind == ACCESS_READ_WRITE ? ACCESS_WRITE : kind;
+}
+
+static inline bool access_conflicts(enum access_kind one, enum access_kind other) {
+  if (one == ACCESS_READ) return other != ACCESS_READ;
+  if (one == ACCESS_ATOMIC) return other != ACCESS_ATOMIC;
+  return true;
+}
+
 struct frontier_slab;
 
 /* Zero-initialised is an empty pool. */
@@ -70,6 +81,18 @@ struct frontier *frontier_of(struct frontier_pool *pool, struct storage *storage
 void frontier_waits(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
                     enum access_kind kind, const struct clock *order, const struct lane_table *lanes,
                     struct clock *io_waits);
+
+/* Calls `visit` for each entry of [begin, end) that is not quiet. Forgets the quiet ones. */
+void frontier_visit(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                    const struct lane_table *lanes,
+                    void (*visit)(void *context, struct point point, enum access_kind kind), void *context);
+
+/* The most nodes that one record in this frontier (NULL: a new one) can take. */
+size_t frontier_nodes_most(const struct frontier *frontier);
+
+/* As frontier_record for an access that follows everything in the range: what was there goes. */
+void frontier_replace(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                      enum access_kind kind, struct point self, size_t reserve);
 
 /* Records that the task at `self` makes this access. `reserve`: nodes that must be left in the pool. */
 void frontier_record(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,

@@ -18,6 +18,13 @@ struct cause;
 
 enum { LANES_A_CHUNK = 256, LANE_CHUNKS = 256, LANES_MOST = LANES_A_CHUNK * LANE_CHUNKS };
 
+/* Whose tasks the lane holds. */
+enum lane_use {
+  LANE_OF_STREAM,
+  LANE_OF_RUN,  /* of a prepared graph in the domain's order: streams must see it */
+  LANE_OF_INNER /* of a prepared graph in a stream: only the run itself looks at it */
+};
+
 /* Atomics are written under the engine's lock and read anywhere; the rest belongs to the engine's lock. */
 struct lane {
   _Atomic uint64_t completed; /* every task up to this one is over */
@@ -29,6 +36,7 @@ struct lane {
   struct slot **ring;         /* tasks that are not over, by sequence modulo ring_size */
   uint32_t ring_size;         /* a power of two, or 0 */
   uint32_t id;
+  enum lane_use use;
   uint64_t wanted;       /* the lowest sequence that a sleeper waits for; UINT64_MAX: none */
   _Atomic uint32_t beat; /* the sleepers' word: changes when `wanted` is reached */
   struct lane *next_free;

@@ -1,0 +1,669 @@
+/* How the order is found. Nodes come one after the other. The newest accesses of each byte give the candidates of a node;
+ * the newest first, a candidate that the kept ones imply is dropped. What a node is ordered after is one number a lane: the
+ * newest node of the lane that is over before it starts, because lanes are in order.
+ *
+ * Failures need more care than order: they pass along edges only, never along lanes. So for each lane the newest node whose
+ * failure reaches the node is kept, and for each node how far back on its lane the failures of all reach it; what these two
+ * do not prove keeps its edge. */
+#include "engine/graph_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/frontier.h"
+
+enum { LANES_A_CLASS = 256, COMPUTE_LANES = 4, SINGLE_ATOMICS = 32, COMPARED_CELLS = 8, SORT_SMALL = 16 };
+
+struct candidate {
+  uint32_t from;
+  bool passes, inferred, given;
+};
+
+/* An edge under construction, in the order of its end. */
+struct incoming {
+  uint32_t from, to;
+  bool passes;
+};
+
+struct track {
+  struct storage *storage;
+  struct pieces pieces;
+};
+
+struct builder {
+  const struct graph_options *options;
+  const struct graph_node *nodes;
+  struct graph_plan *plan;
+  uint32_t count, stride;
+  unsigned lanes_most[LANE_CLASSES], lanes_used[LANE_CLASSES];
+  uint32_t *order, *passing; /* count x stride: node + 1 by lane */
+  uint32_t *ancestors, *opaques;
+  uint32_t *chain;     /* the first node of its lane from which each failure passes on up to this one */
+  uint32_t *mark;      /* where in the candidates a node stands */
+  bool *passed_on;     /* some later node takes this one's failure */
+  uint32_t opaque_end; /* INFERRED: the newest opaque node, plus 1 */
+  struct candidate *candidates;
+  size_t candidate_count, candidate_capacity;
+  struct incoming *incoming;
+  size_t incoming_count, incoming_capacity;
+  struct track *tracks;
+  size_t track_count, track_capacity;
+  uint32_t *track_table, *entry_table; /* open addressing, index + 1 */
+  size_t track_slots, entry_slots;
+  struct cells cells; /* of the pieces */
+  struct piece_arena arena;
+};
+
+static hrx_status no_memory(uint32_t count) {
+  return hrx_fail(HRX_OUT_OF_MEMORY, "no memory to prepare a graph of %u nodes", count);
+}
+
+/* Room for one more item. */
+static bool grow(void **io_items, size_t count, size_t *io_capacity, size_t item_bytes) {
+  if (count < *io_capacity) return true;
+  size_t capacity = *io_capacity != 0 ? *io_capacity * 2 : 32;
+  void *items = realloc(*io_items, capacity * item_bytes);
+  if (items == NULL) return false;
+  *io_items = items;
+  *io_capacity = capacity;
+  return true;
+}
+
+/* --- finding storages and ranges --- */
+
+static uint64_t hash_of(const void *storage, size_t begin, size_t end) {
+  uint64_t hash = (uintptr_t)storage * UINT64_C(0x9e3779b97f4a7c15);
+  hash = (hash ^ (hash >> 32) ^ begin) * UINT64_C(0xd6e8feb86659fd93);
+  hash = (hash ^ (hash >> 32) ^ end) * UINT64_C(0xd6e8feb86659fd93);
+  return hash ^ (hash >> 32);
+}
+
+static uint64_t track_hash(const struct builder *builder, uint32_t index) {
+  return hash_of(builder->tracks[index].storage, 0, 0);
+}
+
+static uint64_t entry_hash(const struct builder *builder, uint32_t index) {
+  const struct order_range *range = &builder->plan->entries.items[index];
+  return hash_of(range->storage, range->begin, range->end);
+}
+
+/* Doubles a table when it is half full of `count` items. */
+static bool table_grow(const struct builder *builder, uint32_t **io_table, size_t *io_slots, size_t count,
+                       uint64_t (*hash)(const struct builder *, uint32_t)) {
+  if (2 * count < *io_slots) return true;
+  size_t slots = *io_slots != 0 ? *io_slots * 2 : 64;
+  uint32_t *table = calloc(slots, sizeof *table);
+  if (table == NULL) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    size_t at = hash(builder, i) & (slots - 1);
+    while (table[at] != 0) at = (at + 1) & (slots - 1);
+    table[at] = i + 1;
+  }
+  free(*io_table);
+  *io_table = table;
+  *io_slots = slots;
+  return true;
+}
+
+/* The tree of a storage, new at its first access. NULL: out of memory. */
+static struct pieces *track_of(struct builder *builder, struct storage *storage) {
+  if (!table_grow(builder, &builder->track_table, &builder->track_slots, builder->track_count, track_hash)) return NULL;
+  size_t at = hash_of(storage, 0, 0) & (builder->track_slots - 1);
+  while (builder->track_table[at] != 0) {
+    struct track *track = &builder->tracks[builder->track_table[at] - 1];
+    if (track->storage == storage) return &track->pieces;
+    at = (at + 1) & (builder->track_slots - 1);
+  }
+  if (!grow((void **)&builder->tracks, builder->track_count, &builder->track_capacity, sizeof *builder->tracks))
+    return NULL;
+  struct track *track = &builder->tracks[builder->track_count++];
+  *track = (struct track){.storage = storage};
+  builder->track_table[at] = (uint32_t)builder->track_count;
+  return &track->pieces;
+}
+
+static bool entry_add(struct builder *builder, uint32_t node, const struct access *access, size_t begin, size_t end) {
+  struct order_ranges *entries = &builder->plan->entries;
+  struct storage *storage = access->allocation->storage;
+  if (!table_grow(builder, &builder->entry_table, &builder->entry_slots, entries->count, entry_hash)) return false;
+  size_t at = hash_of(storage, begin, end) & (builder->entry_slots - 1);
+  struct order_range *range = NULL;
+  while (range == NULL && builder->entry_table[at] != 0) {
+    struct order_range *other = &entries->items[builder->entry_table[at] - 1];
+    if (other->storage == storage && other->begin == begin && other->end == end)
+      range = other;
+    else
+      at = (at + 1) & (builder->entry_slots - 1);
+  }
+  if (range == NULL) {
+    if (!grow((void **)&entries->items, entries->count, &entries->capacity, sizeof *entries->items)) return false;
+    range = &entries->items[entries->count++];
+    *range = (struct order_range){.storage = storage, .begin = begin, .end = end};
+    builder->entry_table[at] = (uint32_t)entries->count;
+  }
+  uint32_t cell = cells_add(&entries->cells, node, access_kept(access->kind), range->list);
+  if (cell == 0) return false;
+  range->list = cell;
+  range->cells++;
+  return true;
+}
+
+/* --- candidates --- */
+
+static bool candidate_add(struct builder *builder, uint32_t from, bool passes, bool inferred, bool given) {
+  uint32_t at = builder->mark[from];
+  if (at >= builder->candidate_count || builder->candidates[at].from != from) {
+    if (!grow((void **)&builder->candidates, builder->candidate_count, &builder->candidate_capacity,
+              sizeof *builder->candidates))
+      return false;
+    at = builder->mark[from] = (uint32_t)builder->candidate_count++;
+    builder->candidates[at] = (struct candidate){.from = from};
+  }
+  struct candidate *candidate = &builder->candidates[at];
+  candidate->passes |= passes;
+  candidate->inferred |= inferred;
+  candidate->given |= given;
+  return true;
+}
+
+static void raise_all(const struct builder *builder, uint32_t *to, const uint32_t *from) {
+  for (uint32_t i = 0; i < builder->stride; i++)
+    if (to[i] < from[i]) to[i] = from[i];
+}
+
+static uint32_t *row(const struct builder *builder, uint32_t *rows, uint32_t node) {
+  return rows + (size_t)node * builder->stride;
+}
+
+/* The caller's edges. In a closure they say who is an ancestor; else they are the waits. */
+static hrx_status after_collect(struct builder *builder, uint32_t node) {
+  const struct graph_node *self = &builder->nodes[node];
+  bool closure = builder->options->order == GRAPH_CLOSURE;
+  for (uint32_t i = 0; i < self->after_count; i++) {
+    uint32_t from = self->after[i];
+    if (from >= node)
+      return hrx_fail_reason(HRX_INVALID, HRX_REASON_ORDER, "node %u of a graph has an edge from node %u, which is not earlier",
+                             node, from);
+    bool seen = builder->mark[from] < builder->candidate_count && builder->candidates[builder->mark[from]].from == from;
+    builder->plan->explicit_edges += !seen;
+    builder->plan->steps++;
+    if (!candidate_add(builder, from, !closure || self->task.opaque, false, true)) return no_memory(builder->count);
+    if (!closure || seen) continue;
+    uint16_t lane = builder->plan->lane[from];
+    raise_all(builder, row(builder, builder->ancestors, node), row(builder, builder->ancestors, from));
+    raise_all(builder, row(builder, builder->opaques, node), row(builder, builder->opaques, from));
+    if (row(builder, builder->ancestors, node)[lane] <= from) row(builder, builder->ancestors, node)[lane] = from + 1;
+    if (builder->nodes[from].task.opaque && row(builder, builder->opaques, node)[lane] <= from)
+      row(builder, builder->opaques, node)[lane] = from + 1;
+  }
+  return HRX_OK;
+}
+
+/* Whom an opaque node follows, and the opaque ones that any node follows. */
+static bool opaque_collect(struct builder *builder, uint32_t node) {
+  bool opaque = builder->nodes[node].task.opaque, closure = builder->options->order == GRAPH_CLOSURE;
+  for (uint32_t lane = 0; lane < builder->plan->lane_count; lane++) {
+    uint32_t from = opaque && !closure ? builder->plan->lanes[lane].tail : 0;
+    if (closure) from = row(builder, opaque ? builder->ancestors : builder->opaques, node)[lane];
+    if (from != 0 && !candidate_add(builder, from - 1, true, true, false)) return false;
+  }
+  if (closure) return true;
+  if (builder->opaque_end != 0 && !candidate_add(builder, builder->opaque_end - 1, true, true, false)) return false;
+  for (uint32_t from = builder->opaque_end; opaque && from < node; from++, builder->plan->steps++)
+    if (!builder->passed_on[from] && !candidate_add(builder, from, true, true, false)) return false;
+  if (opaque) builder->opaque_end = node + 1;
+  return true;
+}
+
+/* The node that stands for the cell in this node's order; UINT32_MAX: none does. */
+static uint32_t cell_from(const struct builder *builder, uint32_t node, const struct cell *cell) {
+  if (builder->options->order != GRAPH_CLOSURE) return cell->node;
+  uint32_t ancestor = row(builder, builder->ancestors, node)[builder->plan->lane[cell->node]];
+  if (ancestor > cell->node) return cell->node;
+  return cell->replaced && ancestor != 0 ? ancestor - 1 : UINT32_MAX;
+}
+
+static size_t begin_of(const struct access *access) { return access->allocation->storage_offset + access->offset; }
+
+static bool conflicts_collect(struct builder *builder, uint32_t node, const struct access *access) {
+  struct pieces *pieces = track_of(builder, access->allocation->storage);
+  if (pieces == NULL) return false;
+  size_t begin = begin_of(access), end = begin + access->bytes;
+  struct piece_cursor cursor;
+  pieces_find(pieces, begin, &cursor);
+  for (struct piece *piece = cursor_piece(&cursor); piece != NULL && piece->begin < end; piece = piece->next[0]) {
+    builder->plan->steps++;
+    for (uint32_t at = piece->list; at != 0; at = builder->cells.items[at].next) {
+      const struct cell *cell = &builder->cells.items[at];
+      builder->plan->steps++;
+      if (!access_conflicts(access_kept(access->kind), (enum access_kind)cell->kind)) continue;
+      uint32_t from = cell_from(builder, node, cell);
+      if (from != UINT32_MAX && !candidate_add(builder, from, cell->kind != ACCESS_READ, true, false)) return false;
+    }
+  }
+  return true;
+}
+
+/* --- reduction --- */
+
+static int newer_first(const void *one, const void *other) {
+  uint32_t a = ((const struct candidate *)one)->from, b = ((const struct candidate *)other)->from;
+  return (a < b) - (a > b);
+}
+
+static void candidates_sort(struct builder *builder) {
+  struct candidate *items = builder->candidates;
+  if (builder->candidate_count > SORT_SMALL) {
+    qsort(items, builder->candidate_count, sizeof *items, newer_first);
+    return;
+  }
+  for (size_t i = 1; i < builder->candidate_count; i++) {
+    struct candidate item = items[i];
+    size_t at = i;
+    for (; at > 0 && items[at - 1].from < item.from; at--) items[at] = items[at - 1];
+    items[at] = item;
+  }
+}
+
+/* Whether a failure of `from` is known to reach the node by the edges that are kept already. */
+static bool passing_implied(const struct builder *builder, const uint32_t *passing, uint32_t from) {
+  uint32_t reaching = passing[builder->plan->lane[from]];
+  return reaching == from + 1 || (reaching > from + 1 && builder->chain[reaching - 1] <= from);
+}
+
+static bool kept_add(struct builder *builder, uint32_t node, const struct candidate *candidate, bool reduced) {
+  struct graph_plan *plan = builder->plan;
+  if (!builder->options->keep_edges) return true;
+  if (!grow((void **)&plan->kept, plan->kept_count, &plan->kept_capacity, sizeof *plan->kept)) return false;
+  enum graph_edge_kind kind = reduced ? GRAPH_EDGE_REDUCED : GRAPH_EDGE_INFERRED;
+  if (candidate->given) kind = reduced ? GRAPH_EDGE_EXPLICIT_REDUCED : GRAPH_EDGE_EXPLICIT;
+  plan->kept[plan->kept_count++] = (struct order_kept){candidate->from, node & 0x3fffffff, (uint32_t)kind & 3};
+  return true;
+}
+
+static bool candidates_reduce(struct builder *builder, uint32_t node) {
+  struct graph_plan *plan = builder->plan;
+  uint32_t *order = row(builder, builder->order, node), *passing = row(builder, builder->passing, node);
+  candidates_sort(builder);
+  for (size_t i = 0; i < builder->candidate_count; i++) {
+    const struct candidate *candidate = &builder->candidates[i];
+    uint32_t from = candidate->from;
+    uint16_t lane = plan->lane[from];
+    bool wait = candidate->inferred || builder->options->order == GRAPH_EXPLICIT;
+    bool implied = !wait || order[lane] > from;
+    bool passes = candidate->passes && !passing_implied(builder, passing, from);
+    plan->steps++;
+    plan->inferred += candidate->inferred;
+    plan->reduced += implied && wait;
+    if (!kept_add(builder, node, candidate, implied)) return false;
+    if (implied && !passes) continue;
+    if (!grow((void **)&builder->incoming, builder->incoming_count, &builder->incoming_capacity,
+              sizeof *builder->incoming))
+      return false;
+    builder->incoming[builder->incoming_count++] = (struct incoming){from, node, passes};
+    raise_all(builder, order, row(builder, builder->order, from));
+    if (order[lane] <= from) order[lane] = from + 1;
+    if (!passes) continue;
+    raise_all(builder, passing, row(builder, builder->passing, from));
+    if (passing[lane] <= from) passing[lane] = from + 1;
+    builder->passed_on[from] = true;
+  }
+  return true;
+}
+
+/* --- lanes --- */
+
+static uint32_t lane_pick(const struct builder *builder, uint32_t node) {
+  const struct graph_plan *plan = builder->plan;
+  unsigned lane_class = builder->nodes[node].lane_class;
+  for (size_t i = 0; i < builder->candidate_count; i++) {
+    uint32_t from = builder->candidates[i].from, lane = plan->lane[from];
+    bool wait = builder->candidates[i].inferred || builder->options->order == GRAPH_EXPLICIT;
+    if (wait && plan->lanes[lane].lane_class == lane_class && plan->lanes[lane].tail == from + 1) return lane;
+  }
+  const uint32_t *order = builder->order + (size_t)node * builder->stride;
+  uint32_t least = UINT32_MAX, free = UINT32_MAX;
+  for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+    if (plan->lanes[lane].lane_class != lane_class) continue;
+    if (least == UINT32_MAX || plan->lanes[lane].count < plan->lanes[least].count) least = lane;
+    /* behind a node that is over by then anyway, nothing is lost */
+    if (order[lane] >= plan->lanes[lane].tail && (free == UINT32_MAX || plan->lanes[lane].count < plan->lanes[free].count))
+      free = lane;
+  }
+  if (free != UINT32_MAX) return free;
+  return builder->lanes_used[lane_class] < builder->lanes_most[lane_class] ? plan->lane_count : least;
+}
+
+static void lane_enter(struct builder *builder, uint32_t node) {
+  struct graph_plan *plan = builder->plan;
+  unsigned lane_class = builder->nodes[node].lane_class;
+  uint32_t number = lane_pick(builder, node);
+  struct order_lane *lane = &plan->lanes[number];
+  if (number == plan->lane_count) {
+    *lane = (struct order_lane){.lane_class = lane_class};
+    plan->lane_count++;
+    builder->lanes_used[lane_class]++;
+  }
+  plan->lane[node] = (uint16_t)number;
+  builder->chain[node] = node;
+  if (lane->tail != 0) {
+    uint32_t *order = row(builder, builder->order, node);
+    raise_all(builder, order, row(builder, builder->order, lane->tail - 1));
+    if (order[number] < lane->tail) order[number] = lane->tail;
+    if (row(builder, builder->passing, node)[number] == lane->tail) builder->chain[node] = builder->chain[lane->tail - 1];
+  }
+  lane->tail = node + 1;
+  plan->position[node] = ++lane->count;
+}
+
+/* --- recording --- */
+
+static bool piece_split(struct builder *builder, struct piece_cursor *cursor, size_t at) {
+  struct piece *lower = cursor_piece(cursor);
+  size_t end = lower->end;
+  cursor_advance(cursor);
+  struct piece *upper = cursor_insert(cursor, &builder->arena, at, end);
+  if (upper == NULL) return false;
+  lower->end = at;
+  return cells_copy(&builder->cells, lower->list, &upper->list);
+}
+
+/* A write of INFERRED: all that was there is ordered before it. */
+static bool record_over(struct builder *builder, struct pieces *pieces, uint32_t node, size_t begin, size_t end) {
+  struct piece_cursor cursor;
+  pieces_find(pieces, begin, &cursor);
+  struct piece *piece = cursor_piece(&cursor);
+  if (piece != NULL && piece->begin < begin && !piece_split(builder, &cursor, begin)) return false;
+  while ((piece = cursor_piece(&cursor)) != NULL && piece->end <= end) {
+    cells_free(&builder->cells, piece->list);
+    cursor_remove(&cursor, &builder->arena);
+  }
+  if (piece != NULL && piece->begin < end) piece->begin = end;
+  piece = cursor_insert(&cursor, &builder->arena, begin, end);
+  return piece != NULL && (piece->list = cells_add(&builder->cells, node, ACCESS_WRITE, 0)) != 0;
+}
+
+/* An atomic that stands for an older one of its lane takes over its failure as well. */
+static bool atomic_follow(struct builder *builder, uint32_t node, uint32_t from) {
+  if (from == node) return true;
+  if (!grow((void **)&builder->incoming, builder->incoming_count, &builder->incoming_capacity, sizeof *builder->incoming))
+    return false;
+  builder->incoming[builder->incoming_count++] = (struct incoming){from, node, true};
+  builder->passed_on[from] = true;
+  return true;
+}
+
+static bool piece_touch(struct builder *builder, struct piece *piece, uint32_t node, enum access_kind kind) {
+  struct cells *cells = &builder->cells;
+  uint16_t lane = builder->plan->lane[node];
+  unsigned atomics = 0;
+  uint32_t same = 0;
+  for (uint32_t at = piece->list, *link = &piece->list; at != 0; at = *link) {
+    struct cell *cell = &cells->items[at];
+    bool mine = builder->plan->lane[cell->node] == lane;
+    builder->plan->steps++;
+    atomics += cell->kind == ACCESS_ATOMIC;
+    if (mine && kind == ACCESS_WRITE && cell->kind != ACCESS_WRITE) {
+      *link = cell->next;
+      cell->next = 0;
+      cells_free(cells, at);
+      continue;
+    }
+    if (mine && cell->kind == kind && (same == 0 || cells->items[same].node < cell->node)) same = at;
+    link = &cell->next;
+  }
+  if (same != 0 && kind == ACCESS_ATOMIC && cells->items[same].node != node) {
+    if (atomics < SINGLE_ATOMICS)
+      same = 0;
+    else if (!atomic_follow(builder, node, cells->items[same].node))
+      return false;
+  }
+  if (same == 0) {
+    uint32_t cell = cells_add(cells, node, kind, piece->list);
+    if (cell != 0) piece->list = cell;
+    return cell != 0;
+  }
+  cells->items[same].replaced |= cells->items[same].node != node;
+  cells->items[same].node = node;
+  return true;
+}
+
+static bool same_cells(const struct builder *builder, const struct piece *one, const struct piece *other) {
+  const struct cell *cells = builder->cells.items;
+  unsigned ones = 0, others = 0;
+  for (uint32_t at = one->list; at != 0; at = cells[at].next)
+    if (++ones > COMPARED_CELLS) return false;
+  for (uint32_t at = other->list; at != 0; at = cells[at].next)
+    if (++others > ones) return false;
+  if (ones != others) return false;
+  for (uint32_t at = one->list; at != 0; at = cells[at].next) {
+    uint32_t match = other->list;
+    while (match != 0 && (cells[match].node != cells[at].node || cells[match].kind != cells[at].kind ||
+                          cells[match].replaced != cells[at].replaced))
+      match = cells[match].next;
+    if (match == 0) return false;
+  }
+  return true;
+}
+
+/* Pieces that became equal are one again, or many small reads would stay for ever. */
+static void pieces_join(struct builder *builder, struct pieces *pieces, size_t begin, size_t end) {
+  struct piece_cursor cursor;
+  pieces_find(pieces, begin != 0 ? begin - 1 : 0, &cursor);
+  for (struct piece *piece = cursor_piece(&cursor); piece != NULL && piece->begin < end; piece = cursor_piece(&cursor)) {
+    cursor_advance(&cursor);
+    struct piece *next = cursor_piece(&cursor);
+    while (next != NULL && next->begin == piece->end && same_cells(builder, piece, next)) {
+      piece->end = next->end;
+      cells_free(&builder->cells, next->list);
+      cursor_remove(&cursor, &builder->arena);
+      next = cursor_piece(&cursor);
+    }
+  }
+}
+
+static bool record_beside(struct builder *builder, struct pieces *pieces, uint32_t node, size_t begin, size_t end,
+                          enum access_kind kind) {
+  struct piece_cursor cursor;
+  pieces_find(pieces, begin, &cursor);
+  for (size_t at = begin; at < end;) {
+    struct piece *piece = cursor_piece(&cursor);
+    if (piece == NULL || piece->begin > at) {
+      piece = cursor_insert(&cursor, &builder->arena, at, piece == NULL || piece->begin > end ? end : piece->begin);
+      if (piece == NULL) return false;
+    }
+    if (piece->begin < at) {
+      if (!piece_split(builder, &cursor, at)) return false;
+      piece = cursor_piece(&cursor);
+    }
+    if (piece->end > end) {
+      struct piece_cursor upper = cursor;
+      if (!piece_split(builder, &upper, end)) return false;
+    }
+    if (!piece_touch(builder, piece, node, kind)) return false;
+    at = piece->end;
+    cursor_advance(&cursor);
+  }
+  pieces_join(builder, pieces, begin, end);
+  return true;
+}
+
+/* Whether each byte was written before by somebody whom the node follows: then nothing outside matters to it directly. */
+static bool covered(const struct builder *builder, struct pieces *pieces, uint32_t node, size_t begin, size_t end) {
+  const uint32_t *order = builder->order + (size_t)node * builder->stride;
+  struct piece_cursor cursor;
+  pieces_find(pieces, begin, &cursor);
+  size_t at = begin;
+  for (struct piece *piece = cursor_piece(&cursor); piece != NULL && piece->begin <= at && at < end; piece = piece->next[0]) {
+    bool found = false;
+    for (uint32_t c = piece->list; c != 0 && !found; c = builder->cells.items[c].next) {
+      const struct cell *cell = &builder->cells.items[c];
+      found = cell->kind == ACCESS_WRITE && order[builder->plan->lane[cell->node]] > cell->node;
+    }
+    if (!found) return false;
+    at = piece->end;
+  }
+  return at >= end;
+}
+
+static bool accesses_record(struct builder *builder, uint32_t node) {
+  const struct task *task = &builder->nodes[node].task;
+  for (unsigned i = 0; i < task->access_count && !task->opaque; i++) {
+    const struct access *access = &task->accesses[i];
+    if (access->bytes == 0) continue;
+    struct pieces *pieces = track_of(builder, access->allocation->storage);
+    size_t begin = begin_of(access), end = begin + access->bytes;
+    enum access_kind kind = access_kept(access->kind);
+    if (pieces == NULL) return false;
+    if (!covered(builder, pieces, node, begin, end) && !entry_add(builder, node, access, begin, end)) return false;
+    bool over = builder->options->order == GRAPH_INFERRED && kind == ACCESS_WRITE;
+    if (over ? !record_over(builder, pieces, node, begin, end)
+             : !record_beside(builder, pieces, node, begin, end, kind))
+      return false;
+  }
+  return true;
+}
+
+/* --- the whole --- */
+
+static hrx_status node_place(struct builder *builder, uint32_t node) {
+  const struct task *task = &builder->nodes[node].task;
+  builder->candidate_count = 0;
+  hrx_status status = HRX_OK;
+  if (builder->options->order != GRAPH_INFERRED) status = after_collect(builder, node);
+  if (status != HRX_OK) return status;
+  bool done = true;
+  if (builder->options->order != GRAPH_EXPLICIT) {
+    done = opaque_collect(builder, node);
+    for (unsigned i = 0; done && i < task->access_count && !task->opaque; i++)
+      if (task->accesses[i].bytes != 0) done = conflicts_collect(builder, node, &task->accesses[i]);
+  }
+  done = done && candidates_reduce(builder, node);
+  if (done) lane_enter(builder, node);
+  return done && accesses_record(builder, node) ? HRX_OK : no_memory(builder->count);
+}
+
+/* From edges by their end to edges by their beginning. */
+static bool edges_turn(struct builder *builder) {
+  struct graph_plan *plan = builder->plan;
+  plan->edges = malloc((builder->incoming_count + 1) * sizeof *plan->edges);
+  if (plan->edges == NULL) return false;
+  for (size_t i = 0; i < builder->incoming_count; i++) {
+    plan->pending[builder->incoming[i].to]++;
+    plan->first[builder->incoming[i].from + 1]++;
+  }
+  for (uint32_t i = 0; i < plan->count; i++) plan->first[i + 1] += plan->first[i];
+  uint32_t *next = builder->mark; /* no longer needed */
+  memcpy(next, plan->first, plan->count * sizeof *next);
+  for (size_t i = 0; i < builder->incoming_count; i++) {
+    const struct incoming *edge = &builder->incoming[i];
+    plan->edges[next[edge->from]++] = (struct order_edge){edge->to & INT32_MAX, edge->passes};
+  }
+  return true;
+}
+
+static bool exits_collect(struct builder *builder) {
+  struct order_ranges *exits = &builder->plan->exits;
+  for (size_t i = 0; i < builder->track_count; i++)
+    for (struct piece *piece = builder->tracks[i].pieces.first[0]; piece != NULL; piece = piece->next[0]) {
+      if (!grow((void **)&exits->items, exits->count, &exits->capacity, sizeof *exits->items)) return false;
+      struct order_range *range = &exits->items[exits->count++];
+      *range = (struct order_range){builder->tracks[i].storage, piece->begin, piece->end, piece->list, 0, false};
+      for (uint32_t at = piece->list; at != 0; at = builder->cells.items[at].next, range->cells++)
+        range->written |= builder->cells.items[at].kind == ACCESS_WRITE;
+    }
+  exits->cells = builder->cells;
+  builder->cells = (struct cells){0};
+  return true;
+}
+
+static hrx_status builder_init(struct builder *builder) {
+  const struct graph_options *options = builder->options;
+  for (uint32_t i = 0; i < builder->count; i++) {
+    unsigned lane_class = builder->nodes[i].lane_class;
+    if (lane_class >= LANE_CLASSES)
+      return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "node %u of a graph has lane class %u of %d", i, lane_class,
+                             (int)LANE_CLASSES);
+    unsigned most = options->lanes[lane_class] != 0 ? options->lanes[lane_class] : lane_class == LANE_COMPUTE ? COMPUTE_LANES : 1;
+    if (builder->lanes_most[lane_class] < most && builder->lanes_most[lane_class] < LANES_A_CLASS) {
+      builder->lanes_most[lane_class]++;
+      builder->stride++;
+    }
+  }
+  struct graph_plan *plan = builder->plan;
+  size_t count = builder->count, cells = count * builder->stride;
+  plan->lanes = calloc(builder->stride, sizeof *plan->lanes);
+  plan->lane = calloc(count, sizeof *plan->lane);
+  plan->position = calloc(count, sizeof *plan->position);
+  plan->pending = calloc(count, sizeof *plan->pending);
+  plan->first = calloc(count + 1, sizeof *plan->first);
+  builder->order = calloc(cells, sizeof *builder->order);
+  builder->passing = calloc(cells, sizeof *builder->passing);
+  builder->chain = calloc(count, sizeof *builder->chain);
+  builder->mark = calloc(count, sizeof *builder->mark);
+  builder->passed_on = calloc(count, sizeof *builder->passed_on);
+  bool done = plan->lanes != NULL && plan->lane != NULL && plan->position != NULL && plan->pending != NULL &&
+              plan->first != NULL && builder->order != NULL && builder->passing != NULL && builder->chain != NULL &&
+              builder->mark != NULL && builder->passed_on != NULL;
+  if (done && options->order == GRAPH_CLOSURE) {
+    builder->ancestors = calloc(cells, sizeof *builder->ancestors);
+    builder->opaques = calloc(cells, sizeof *builder->opaques);
+    done = builder->ancestors != NULL && builder->opaques != NULL;
+  }
+  return done ? HRX_OK : no_memory(builder->count);
+}
+
+static void builder_finish(struct builder *builder) {
+  free(builder->order);
+  free(builder->passing);
+  free(builder->ancestors);
+  free(builder->opaques);
+  free(builder->chain);
+  free(builder->mark);
+  free(builder->passed_on);
+  free(builder->candidates);
+  free(builder->incoming);
+  free(builder->tracks);
+  free(builder->track_table);
+  free(builder->entry_table);
+  cells_finish(&builder->cells);
+  piece_arena_finish(&builder->arena);
+}
+
+hrx_status graph_plan_make(const struct graph_options *options, const struct graph_node *nodes, uint32_t count,
+                           struct graph_plan *out_plan) {
+  *out_plan = (struct graph_plan){.count = count};
+  struct builder builder = {.options = options, .nodes = nodes, .plan = out_plan, .count = count};
+  hrx_status status = builder_init(&builder);
+  for (uint32_t i = 0; status == HRX_OK && i < count; i++) status = node_place(&builder, i);
+  if (status == HRX_OK && (!exits_collect(&builder) || !edges_turn(&builder))) status = no_memory(count);
+  builder_finish(&builder);
+  if (status != HRX_OK) graph_plan_finish(out_plan);
+  return status;
+}
+
+void graph_plan_finish(struct graph_plan *plan) {
+  free(plan->lanes);
+  free(plan->lane);
+  free(plan->position);
+  free(plan->pending);
+  free(plan->first);
+  free(plan->edges);
+  free(plan->kept);
+  free(plan->entries.items);
+  free(plan->exits.items);
+  cells_finish(&plan->entries.cells);
+  cells_finish(&plan->exits.cells);
+  *plan = (struct graph_plan){0};
+}
+
+static size_t ranges_bytes(const struct order_ranges *ranges) {
+  return ranges->capacity * sizeof *ranges->items + ranges->cells.capacity * sizeof *ranges->cells.items;
+}
+
+size_t graph_plan_bytes(const struct graph_plan *plan) {
+  size_t a_node = sizeof *plan->lane + sizeof *plan->position + sizeof *plan->pending + sizeof *plan->first;
+  size_t edges = plan->count != 0 ? plan->first[plan->count] : 0;
+  return plan->count * a_node + plan->lane_count * sizeof *plan->lanes + edges * sizeof *plan->edges +
+         plan->kept_capacity * sizeof *plan->kept + ranges_bytes(&plan->entries) + ranges_bytes(&plan->exits);
+}
