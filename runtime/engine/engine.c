@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "engine/state.h"
+#include "engine/graph_state.h"
 
 enum { HOST_THREADS_MOST = 4096 };
 
@@ -65,6 +65,7 @@ void engine_release(struct engine *engine) {
   for (struct stream *stream = engine->streams; stream != NULL; stream = stream->next)
     stream_failure_clear_locked(stream);
   cause_drop_locked(engine->released_failure);
+  poison_finish(engine);
   pthread_mutex_unlock(&engine->lock);
   streams_free(engine->streams);
   streams_free(engine->free_streams);

@@ -107,9 +107,10 @@ struct frontier *frontier_of(struct frontier_pool *pool, struct storage *storage
   return storage->frontier;
 }
 
-void frontier_visit(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
-                    const struct lane_table *lanes,
-                    void (*visit)(void *context, struct point point, enum access_kind kind), void *context) {
+/* `known`: entries in it are passed over, also if they are quiet by now; may be NULL. */
+static inline void visit_all(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                             const struct lane_table *lanes, const struct clock *known,
+                             void (*visit)(void *context, struct point point, enum access_kind kind), void *context) {
   for (struct frontier_segment **link = &frontier->segments; *link != NULL && (*link)->begin < end;) {
     struct frontier_segment *segment = *link;
     if (segment->end <= begin) {
@@ -118,7 +119,7 @@ void frontier_visit(struct frontier_pool *pool, struct frontier *frontier, size_
     }
     for (struct frontier_entry **entry_link = &segment->entries; *entry_link != NULL;) {
       struct frontier_entry *entry = *entry_link;
-      if (entry->point.sequence <= clock_sequence(io_waits, entry->point.lane)) { /* also if it is quiet by now */
+      if (known != NULL && entry->point.sequence <= clock_sequence(known, entry->point.lane)) {
         entry_link = &entry->next;
         continue;
       }
@@ -139,6 +140,12 @@ void frontier_visit(struct frontier_pool *pool, struct frontier *frontier, size_
   }
 }
 
+void frontier_visit(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,
+                    const struct lane_table *lanes,
+                    void (*visit)(void *context, struct point point, enum access_kind kind), void *context) {
+  visit_all(pool, frontier, begin, end, lanes, NULL, visit, context);
+}
+
 struct ordered_wait {
   enum access_kind kind;
   const struct clock *order;
@@ -157,7 +164,7 @@ void frontier_waits(struct frontier_pool *pool, struct frontier *frontier, size_
                     enum access_kind kind, const struct clock *order, const struct lane_table *lanes,
                     struct clock *io_waits) {
   struct ordered_wait wait = {access_kept(kind), order, io_waits};
-  frontier_visit(pool, frontier, begin, end, lanes, wait_raise, &wait);
+  visit_all(pool, frontier, begin, end, lanes, io_waits, wait_raise, &wait);
 }
 
 /* Cuts the segment at `at`, which is inside it. */

@@ -562,14 +562,30 @@ static bool edges_turn(struct builder *builder) {
   return true;
 }
 
+/* Writes before what came after them: a frontier takes a write as newer than the reads of its lane. */
+static uint32_t writes_first(struct cells *cells, uint32_t list) {
+  uint32_t writes = 0, others = 0;
+  for (uint32_t at = list, next; at != 0; at = next) {
+    next = cells->items[at].next;
+    uint32_t *head = cells->items[at].kind == ACCESS_WRITE ? &writes : &others;
+    cells->items[at].next = *head;
+    *head = at;
+  }
+  uint32_t *link = &writes;
+  while (*link != 0) link = &cells->items[*link].next;
+  *link = others;
+  return writes;
+}
+
 static bool exits_collect(struct builder *builder) {
   struct order_ranges *exits = &builder->plan->exits;
   for (size_t i = 0; i < builder->track_count; i++)
     for (struct piece *piece = builder->tracks[i].pieces.first[0]; piece != NULL; piece = piece->next[0]) {
       if (!grow((void **)&exits->items, exits->count, &exits->capacity, sizeof *exits->items)) return false;
       struct order_range *range = &exits->items[exits->count++];
-      *range = (struct order_range){builder->tracks[i].storage, piece->begin, piece->end, piece->list, 0, false};
-      for (uint32_t at = piece->list; at != 0; at = builder->cells.items[at].next, range->cells++)
+      *range = (struct order_range){builder->tracks[i].storage, piece->begin, piece->end,
+                                     writes_first(&builder->cells, piece->list), 0, false};
+      for (uint32_t at = range->list; at != 0; at = builder->cells.items[at].next, range->cells++)
         range->written |= builder->cells.items[at].kind == ACCESS_WRITE;
     }
   exits->cells = builder->cells;

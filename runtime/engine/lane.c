@@ -33,6 +33,7 @@ struct lane *lane_take_locked(struct lane_table *table) {
 }
 
 void lane_return_locked(struct lane_table *table, struct lane *lane) {
+  lane->use = LANE_OF_STREAM;
   lane->next_free = table->free;
   table->free = lane;
 }

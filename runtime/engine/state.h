@@ -27,6 +27,7 @@ struct cause {
 struct edge {
   struct slot *waiter;
   struct edge *next;
+  bool passes; /* a failure goes with it */
 };
 
 enum slot_state {
@@ -36,11 +37,13 @@ enum slot_state {
   SLOT_STARTED  /* a dispatch that the device has: waiters may help */
 };
 
-/* One task from submission until it is over. Type-stable. */
+/* One task from submission until it is over. Type-stable, but for those of prepared graphs, which live as long as their
+ * instance. */
 struct slot {
   struct engine *engine;
-  struct stream *stream;
-  struct lane *lane;
+  struct stream *stream;     /* NULL: of a prepared graph */
+  struct instance *instance; /* of that graph, or NULL */
+  struct lane *lane;         /* NULL: the gate of an instance */
   uint64_t sequence;
   uint64_t own_wait;       /* the newest task of its own lane that it must follow */
   uint32_t pending;        /* other lanes' points that are not over */
@@ -49,6 +52,7 @@ struct slot {
   _Atomic uint32_t pins;   /* the device, the thread in dispatch_start, helpers: the last one out finishes the task */
   struct cause *inherited; /* the failure of what it waited for; a reference */
   struct cause *cause;     /* its own outcome: NULL for success; a reference */
+  struct poison *poison;   /* what it leaves behind when it is over */
   struct edge *dependents;
   struct slot *next, *previous; /* in a queue, or the free list */
   uint64_t started_ns;          /* if a trace ran then, else 0 */
@@ -81,6 +85,7 @@ struct stream {
   struct clock clock;  /* all its work and all that it must follow; quiet points may be missing */
   struct clock opaque; /* the part of it that every later task follows */
   struct clock waits;  /* scratch of submit */
+  size_t edges_short;  /* scratch of submit: how many edges the last try needed */
   /* the rest under the engine's lock; `queued` and `failure` can be looked at without */
   struct lane *lanes[STREAM_LANES];
   unsigned lane_count;
@@ -110,6 +115,13 @@ struct engine {
   struct stream *streams, *free_streams;
   struct crew copy, host;
   uint64_t inflight;
+  uint64_t opaque_inflight;          /* opaque tasks, but for those inside a run of a stream */
+  uint64_t runs_inflight;            /* runs in the domain's order */
+  uint64_t runs_opaque;              /* opaque nodes of those */
+  struct hold *holds;                /* live ones */
+  _Atomic uint32_t hold_count;       /* of `holds` */
+  struct storage *poisoned;          /* storages with poison */
+  _Atomic uint32_t poison_count;     /* of `poisoned` */
   uint64_t submissions, failure_age;
   _Atomic uint32_t failures;      /* streams with one, and `released_failure`: zero spares a search */
   struct cause *released_failure; /* the oldest of streams that are gone */
@@ -131,13 +143,31 @@ struct aftermath {
   _Atomic uint32_t *lane_beat, *room;
   struct crew *crews[2]; /* a task was queued there */
   unsigned crew_count;
+  struct run *ended;   /* a run became over: its waiters are to be told */
+  struct run *drained; /* and nothing of this run is in flight any more */
 };
+
+static inline void aftermath_crew(struct aftermath *aftermath, struct crew *crew) {
+  if (aftermath->crew_count != 0 && aftermath->crews[0] == crew) return;
+  if (aftermath->crew_count < 2) aftermath->crews[aftermath->crew_count++] = crew;
+}
+
+static inline uint64_t lane_load(const struct lane *lane) {
+  return lane->issued - atomic_load_explicit(&lane->completed, memory_order_relaxed);
+}
+
+/* The task of a lane that is not over. */
+static inline struct slot *lane_slot_locked(const struct lane *lane, uint64_t sequence) {
+  return lane->ring[sequence & (lane->ring_size - 1)];
+}
 
 /* task.c */
 bool engine_slots_reserve(struct engine *engine);               /* allocates: no lock */
 bool engine_edges_reserve(struct engine *engine, size_t edges); /* the same */
 void task_ready_locked(struct slot *slot, struct aftermath *aftermath);
 void aftermath_settle(struct engine *engine, struct aftermath *aftermath); /* no lock */
+void slot_arrive_locked(struct slot *waiter, struct cause *cause, struct aftermath *aftermath); /* one wait is over */
+bool task_uncertain(const struct slot *slot); /* failed, and may have written */
 void task_run(struct slot *slot);                                          /* claimed; no lock */
 void task_unpin(struct slot *slot);                                        /* no lock */
 void engine_pools_finish(struct engine *engine);
@@ -157,8 +187,32 @@ hrx_status crew_ensure(struct engine *engine, struct crew *crew); /* at least on
 void crew_wake(struct engine *engine, struct crew *crew);         /* after a push; no lock */
 void crew_stop(struct engine *engine, struct crew *crew);         /* ends and joins; no lock */
 
+/* wait.c */
+bool engine_help(struct engine *engine, const struct point *points, uint32_t count); /* no lock */
+
 /* stream.c */
+enum shortage {
+  SHORT_OF_NOTHING,
+  SHORT_OF_ROOM,
+  SHORT_OF_SLOTS,
+  SHORT_OF_EDGES,
+  SHORT_OF_NODES,
+  SHORT_OF_RING
+};
 void stream_settle_locked(struct stream *stream); /* frees a released stream whose work is over */
 bool engine_point_unquiet(struct point point, const void *lanes);
+hrx_status engine_lanes_add(struct engine *engine);                     /* allocates: no lock */
+bool engine_nodes_add(struct engine *engine);                           /* the same */
+hrx_status task_check(const struct task *task);
+hrx_status stream_clocks_reserve(struct stream *stream);                /* the stream's lock only */
+/* Whether `tasks` tasks like this one can be entered, and on which lane. Both locks. */
+enum shortage stream_enter_try_locked(struct stream *stream, const struct task *task, unsigned tasks,
+                                      struct lane **out_lane);
+struct point stream_enter_locked(struct stream *stream, const struct task *task, struct lane *lane,
+                                 struct aftermath *aftermath);
+bool stream_shortage_end(struct stream *stream, enum shortage shortage, struct lane *lane, uint32_t ring_size);
+void stream_room_wait(struct stream *stream); /* no lock */
+void lane_busy_locked(struct engine *engine, struct lane *lane);
+void edge_add_locked(struct engine *engine, struct slot *before, struct slot *waiter, bool passes);
 
 #endif

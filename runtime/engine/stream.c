@@ -3,14 +3,14 @@
 
 #include "base/futex.h"
 #include "engine/copy.h"
-#include "engine/state.h"
+#include "engine/graph_state.h"
 #include "memory/storage.h"
 
 bool engine_point_unquiet(struct point point, const void *lanes) { return !point_quiet(lanes, point); }
 
 /* --- life --- */
 
-static hrx_status lanes_add(struct engine *engine) {
+hrx_status engine_lanes_add(struct engine *engine) {
   struct lane *chunk = lane_chunk_create();
   if (chunk == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for %d lanes", (int)LANES_A_CHUNK);
   pthread_mutex_lock(&engine->lock);
@@ -54,7 +54,7 @@ hrx_status stream_create(struct engine *engine, int priority, struct stream **ou
       engine->free_streams = stream;
       pthread_mutex_unlock(&engine->lock);
     } else {
-      hrx_status status = lanes_add(engine);
+      hrx_status status = engine_lanes_add(engine);
       if (status != HRX_OK) return status;
     }
   }
@@ -142,7 +142,7 @@ bool stream_idle(struct stream *stream) {
 
 /* --- submitting --- */
 
-static hrx_status task_check(const struct task *task) {
+hrx_status task_check(const struct task *task) {
   for (unsigned i = 0; i < task->access_count; i++) {
     const struct access *access = &task->accesses[i];
     if (access->bytes == 0) continue;
@@ -175,10 +175,6 @@ static void waits_compute_locked(struct stream *stream, const struct task *task)
   }
 }
 
-static uint64_t lane_load(const struct lane *lane) {
-  return lane->issued - atomic_load_explicit(&lane->completed, memory_order_relaxed);
-}
-
 /* The lane whose tail is the newest of the waits; or an idle one; or a new one; or the least loaded. */
 static struct lane *lane_choose_locked(struct stream *stream) {
   struct lane *follow = NULL, *least = stream->lanes[0];
@@ -200,9 +196,24 @@ static struct lane *lane_choose_locked(struct stream *stream) {
 
 static void edge_count_locked(struct engine *engine, const struct slot *slot, struct point point) {
   count_locked(&engine->statistics.edges, 1);
-  if (trace_running(&engine->trace))
+  if (trace_running(&engine->trace) && slot->lane != NULL)
     trace_edge_record(&engine->trace, (struct trace_task){point.lane, point.sequence},
                       (struct trace_task){slot->lane->id, slot->sequence}, TRACE_INFERRED);
+}
+
+/* One more wait of `waiter`, for a task that is not over. Twice in a row for the same two is one edge. */
+void edge_add_locked(struct engine *engine, struct slot *before, struct slot *waiter, bool passes) {
+  if (before->dependents != NULL && before->dependents->waiter == waiter) {
+    before->dependents->passes |= passes;
+    return;
+  }
+  struct edge *edge = engine->free_edges;
+  engine->free_edges = edge->next;
+  engine->free_edge_count--;
+  *edge = (struct edge){waiter, before->dependents, passes};
+  before->dependents = edge;
+  waiter->pending++;
+  edge_count_locked(engine, waiter, (struct point){before->lane->id, before->sequence});
 }
 
 /* Hangs the slot on every lane that it waits for. */
@@ -214,14 +225,7 @@ static void edges_add_locked(struct engine *engine, struct slot *slot, const str
       slot->own_wait = points[i].sequence;
       if (!point_over(&engine->lanes, points[i])) edge_count_locked(engine, slot, points[i]);
     } else if (!point_over(&engine->lanes, points[i])) {
-      struct slot *before = lane->ring[points[i].sequence & (lane->ring_size - 1)];
-      struct edge *edge = engine->free_edges;
-      engine->free_edges = edge->next;
-      engine->free_edge_count--;
-      *edge = (struct edge){slot, before->dependents};
-      before->dependents = edge;
-      slot->pending++;
-      edge_count_locked(engine, slot, points[i]);
+      edge_add_locked(engine, lane_slot_locked(lane, points[i].sequence), slot, lane->use == LANE_OF_STREAM);
     } else if (lane->cause != NULL && slot->inherited == NULL && !point_quiet(&engine->lanes, points[i])) {
       slot->inherited = lane->cause;
       lane->cause->references++;
@@ -229,13 +233,64 @@ static void edges_add_locked(struct engine *engine, struct slot *slot, const str
   }
 }
 
-static void lane_push_locked(struct engine *engine, struct lane *lane, struct slot *slot) {
-  if (lane_load(lane) == 0) {
-    lane->previous_busy = NULL;
-    lane->next_busy = engine->busy;
-    if (engine->busy != NULL) engine->busy->previous_busy = lane;
-    engine->busy = lane;
+struct run_wait {
+  struct engine *engine;
+  struct slot *slot;
+  enum access_kind kind;
+};
+
+static void run_wait_add(void *context, struct point point, enum access_kind kind) {
+  const struct run_wait *wait = context;
+  const struct lane *lane = lane_at(&wait->engine->lanes, point.lane);
+  if (lane->use != LANE_OF_RUN || !access_conflicts(wait->kind, kind)) return;
+  struct slot *before = lane_slot_locked(lane, point.sequence);
+  edge_add_locked(wait->engine, before, wait->slot, kind != ACCESS_READ && run_passes_locked(before));
+}
+
+/* A task follows the nodes of runs that it conflicts with, in the order of submission, whatever its stream knows; an opaque one
+ * all of them. */
+static void run_waits_add_locked(struct engine *engine, struct slot *slot, const struct task *task) {
+  if (engine->runs_inflight == 0) return;
+  if (task->opaque || engine->runs_opaque != 0)
+    for (struct lane *lane = engine->busy; lane != NULL; lane = lane->next_busy) {
+      if (lane->use != LANE_OF_RUN) continue;
+      uint64_t last = task->opaque ? lane->issued : atomic_load_explicit(&lane->opaque, memory_order_relaxed);
+      if (last > atomic_load_explicit(&lane->completed, memory_order_relaxed))
+        edge_add_locked(engine, lane_slot_locked(lane, last), slot, false);
+    }
+  for (unsigned i = 0; i < task->access_count && !task->opaque; i++) {
+    const struct access *access = &task->accesses[i];
+    struct frontier *frontier = access->bytes != 0 ? access->allocation->storage->frontier : NULL;
+    struct run_wait wait = {engine, slot, access_kept(access->kind)};
+    if (frontier != NULL)
+      frontier_visit(&engine->pool, frontier, begin_of(access), begin_of(access) + access->bytes, &engine->lanes,
+                     run_wait_add, &wait);
   }
+}
+
+/* At most how many edges that can add. */
+static size_t run_waits_most(const struct engine *engine, const struct task *task) {
+  size_t most = 0;
+  if (engine->runs_inflight == 0) return 0;
+  if (task->opaque || engine->runs_opaque != 0)
+    for (const struct lane *lane = engine->busy; lane != NULL; lane = lane->next_busy) most += lane->use == LANE_OF_RUN;
+  for (unsigned i = 0; i < task->access_count && !task->opaque; i++) {
+    const struct access *access = &task->accesses[i];
+    const struct frontier *frontier = access->bytes != 0 ? access->allocation->storage->frontier : NULL;
+    if (frontier != NULL) most += frontier->entry_count;
+  }
+  return most;
+}
+
+void lane_busy_locked(struct engine *engine, struct lane *lane) {
+  lane->previous_busy = NULL;
+  lane->next_busy = engine->busy;
+  if (engine->busy != NULL) engine->busy->previous_busy = lane;
+  engine->busy = lane;
+}
+
+static void lane_push_locked(struct engine *engine, struct lane *lane, struct slot *slot) {
+  if (lane_load(lane) == 0) lane_busy_locked(engine, lane);
   slot->lane = lane;
   slot->sequence = ++lane->issued;
   lane->newest = ++engine->submissions;
@@ -247,11 +302,13 @@ static struct slot *slot_fill_locked(struct stream *stream, const struct task *t
   struct slot *slot = engine->free_slots;
   engine->free_slots = slot->next;
   slot->stream = stream;
+  slot->instance = NULL;
   slot->own_wait = 0;
   slot->pending = 0;
   slot->skip = false;
   atomic_store_explicit(&slot->state, SLOT_WAITING, memory_order_relaxed);
   slot->inherited = slot->cause = NULL;
+  slot->poison = NULL;
   slot->dependents = NULL;
   slot->next = slot->previous = NULL;
   slot->task = *task;
@@ -261,12 +318,13 @@ static struct slot *slot_fill_locked(struct stream *stream, const struct task *t
 }
 
 /* The atomic step: waits, lane, number, edges, frontiers. Cannot fail: all that it takes was reserved. */
-static struct point task_enter_locked(struct stream *stream, const struct task *task, struct lane *lane,
-                                      struct aftermath *aftermath) {
+struct point stream_enter_locked(struct stream *stream, const struct task *task, struct lane *lane,
+                                 struct aftermath *aftermath) {
   struct engine *engine = stream->engine;
   struct slot *slot = slot_fill_locked(stream, task);
   lane_push_locked(engine, lane, slot);
   edges_add_locked(engine, slot, &stream->waits);
+  run_waits_add_locked(engine, slot, task);
   struct point self = {lane->id, slot->sequence};
   for (unsigned i = 0; i < task->access_count && !task->opaque; i++) {
     const struct access *access = &task->accesses[i];
@@ -276,6 +334,7 @@ static struct point task_enter_locked(struct stream *stream, const struct task *
   }
   count_locked(&engine->statistics.tasks, 1);
   engine->inflight++;
+  engine->opaque_inflight += task->opaque;
   atomic_store_explicit(&stream->queued, atomic_load_explicit(&stream->queued, memory_order_relaxed) + 1,
                         memory_order_relaxed);
   if (task->opaque) {
@@ -291,11 +350,9 @@ static struct point task_enter_locked(struct stream *stream, const struct task *
   return self;
 }
 
-enum shortage { SHORT_OF_NOTHING, SHORT_OF_ROOM, SHORT_OF_SLOTS, SHORT_OF_EDGES, SHORT_OF_NODES, SHORT_OF_RING };
-
 /* Room in the clocks for the one lane that this submission could add. Lanes of `opaque` and of `waits` are always
  * lanes of `clock` too. Under the stream's lock only. */
-static hrx_status clocks_reserve(struct stream *stream) {
+hrx_status stream_clocks_reserve(struct stream *stream) {
   if (stream->clock.count >= CLOCK_INLINE) clocks_tidy(stream);
   uint32_t most = stream->clock.count + 1;
   hrx_status status = clock_reserve(&stream->clock, most);
@@ -304,15 +361,19 @@ static hrx_status clocks_reserve(struct stream *stream) {
   return status;
 }
 
-static enum shortage enter_try_locked(struct stream *stream, const struct task *task, struct lane **out_lane) {
+enum shortage stream_enter_try_locked(struct stream *stream, const struct task *task, unsigned tasks,
+                                      struct lane **out_lane) {
   struct engine *engine = stream->engine;
   if (atomic_load_explicit(&stream->queued, memory_order_relaxed) >= STREAM_QUEUE) return SHORT_OF_ROOM;
-  if (engine->free_slots == NULL) return SHORT_OF_SLOTS;
-  if (engine->free_edge_count < stream->clock.count) return SHORT_OF_EDGES;
+  const struct slot *slot = engine->free_slots;
+  for (unsigned i = 0; i < tasks; i++, slot = slot->next)
+    if (slot == NULL) return SHORT_OF_SLOTS;
+  stream->edges_short = (stream->clock.count + run_waits_most(engine, task)) * tasks;
+  if (engine->free_edge_count < stream->edges_short) return SHORT_OF_EDGES;
   if (!task->opaque && !frontier_pool_enough(&engine->pool, task->accesses, task->access_count)) return SHORT_OF_NODES;
   waits_compute_locked(stream, task);
   *out_lane = lane_choose_locked(stream);
-  return lane_load(*out_lane) == (*out_lane)->ring_size ? SHORT_OF_RING : SHORT_OF_NOTHING;
+  return lane_load(*out_lane) + tasks > (*out_lane)->ring_size ? SHORT_OF_RING : SHORT_OF_NOTHING;
 }
 
 /* Doubles a lane's ring, allocating outside the lock. */
@@ -333,7 +394,7 @@ static bool ring_grow(struct engine *engine, struct lane *lane, uint32_t size) {
   return true;
 }
 
-static bool nodes_grow(struct engine *engine) {
+bool engine_nodes_add(struct engine *engine) {
   struct frontier_slab *slab = frontier_slab_create();
   if (slab == NULL) return false;
   pthread_mutex_lock(&engine->lock);
@@ -343,12 +404,12 @@ static bool nodes_grow(struct engine *engine) {
 }
 
 /* Gets what the last try was short of. No engine lock. */
-static bool shortage_end(struct stream *stream, enum shortage shortage, struct lane *lane, uint32_t ring_size) {
+bool stream_shortage_end(struct stream *stream, enum shortage shortage, struct lane *lane, uint32_t ring_size) {
   struct engine *engine = stream->engine;
   switch (shortage) {
   case SHORT_OF_SLOTS: return engine_slots_reserve(engine);
-  case SHORT_OF_EDGES: return engine_edges_reserve(engine, stream->clock.count);
-  case SHORT_OF_NODES: return nodes_grow(engine);
+  case SHORT_OF_EDGES: return engine_edges_reserve(engine, stream->edges_short);
+  case SHORT_OF_NODES: return engine_nodes_add(engine);
   case SHORT_OF_RING: return ring_grow(engine, lane, ring_size);
   case SHORT_OF_NOTHING:
   case SHORT_OF_ROOM: break;
@@ -357,7 +418,7 @@ static bool shortage_end(struct stream *stream, enum shortage shortage, struct l
 }
 
 /* Sleeps until the stream's queue has room. No lock. */
-static void room_wait(struct stream *stream) {
+void stream_room_wait(struct stream *stream) {
   struct engine *engine = stream->engine;
   pthread_mutex_lock(&engine->lock);
   uint32_t room = atomic_load(&stream->room);
@@ -371,18 +432,18 @@ static void room_wait(struct stream *stream) {
 static hrx_status enter(struct stream *stream, const struct task *task, struct point *out_point,
                         struct aftermath *aftermath, enum shortage *out_shortage) {
   struct engine *engine = stream->engine;
-  hrx_status status = clocks_reserve(stream);
+  hrx_status status = stream_clocks_reserve(stream);
   enum shortage shortage = SHORT_OF_NOTHING;
   while (status == HRX_OK) {
     struct lane *lane = NULL;
     uint32_t ring_size = 0;
     pthread_mutex_lock(&engine->lock);
-    shortage = enter_try_locked(stream, task, &lane);
-    if (shortage == SHORT_OF_NOTHING) *out_point = task_enter_locked(stream, task, lane, aftermath);
+    shortage = stream_enter_try_locked(stream, task, 1, &lane);
+    if (shortage == SHORT_OF_NOTHING) *out_point = stream_enter_locked(stream, task, lane, aftermath);
     if (shortage == SHORT_OF_RING) ring_size = lane->ring_size;
     pthread_mutex_unlock(&engine->lock);
     if (shortage == SHORT_OF_NOTHING || shortage == SHORT_OF_ROOM) break;
-    if (!shortage_end(stream, shortage, lane, ring_size))
+    if (!stream_shortage_end(stream, shortage, lane, ring_size))
       status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory to queue %s", task->label != NULL ? task->label : "a task");
   }
   *out_shortage = shortage;
@@ -404,7 +465,7 @@ hrx_status stream_submit(struct stream *stream, const struct task *task, struct 
     pthread_mutex_lock(&stream->lock);
     status = enter(stream, task, &point, &aftermath, &shortage);
     pthread_mutex_unlock(&stream->lock);
-    if (status == HRX_OK && shortage == SHORT_OF_ROOM) room_wait(stream);
+    if (status == HRX_OK && shortage == SHORT_OF_ROOM) stream_room_wait(stream);
   }
   if (status != HRX_OK) return status;
   *out_point = point;

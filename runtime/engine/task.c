@@ -4,6 +4,7 @@
 #include "base/clocktime.h"
 #include "base/futex.h"
 #include "engine/copy.h"
+#include "engine/graph_state.h"
 #include "engine/state.h"
 
 enum { SLAB_SLOTS = 128, SLAB_EDGES = 512 };
@@ -81,7 +82,7 @@ static void task_trace(const struct slot *slot, uint64_t finished_ns) {
                                           [TASK_JOIN] = TRACE_JOIN};
   const struct task *task = &slot->task;
   struct trace_event event = {.task = {slot->lane->id, slot->sequence},
-                              .stream = slot->stream->lanes[0]->id,
+                              .stream = slot->stream != NULL ? slot->stream->lanes[0]->id : slot->instance->lanes[0]->id,
                               .kind = kinds[task->kind],
                               .outcome = slot->skip            ? TRACE_SKIPPED
                                          : slot->cause != NULL ? TRACE_FAILED
@@ -140,6 +141,7 @@ void task_ready_locked(struct slot *slot, struct aftermath *aftermath) {
     lane->cause->references++;
   }
   slot->skip = slot->inherited != NULL && !slot->task.run_always;
+  if (slot->instance != NULL) run_ready_locked(slot);
   if (slot->skip || small(&slot->task)) {
     atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
     run_append(aftermath, slot);
@@ -148,9 +150,7 @@ void task_ready_locked(struct slot *slot, struct aftermath *aftermath) {
   struct crew *crew = crew_of(slot->engine, slot);
   atomic_store_explicit(&slot->state, SLOT_QUEUED, memory_order_relaxed);
   crew_push_locked(crew, slot);
-  if (aftermath->crew_count == 0 || aftermath->crews[0] != crew) {
-    if (aftermath->crew_count < 2) aftermath->crews[aftermath->crew_count++] = crew;
-  }
+  aftermath_crew(aftermath, crew);
 }
 
 static void statistics_locked(struct engine *engine, const struct slot *slot) {
@@ -165,26 +165,28 @@ static void statistics_locked(struct engine *engine, const struct slot *slot) {
   if (!slot->skip && slot->task.kind == TASK_DISPATCH) count_locked(&engine->statistics.dispatches, 1);
 }
 
-static void edges_resolve_locked(struct slot *slot, struct aftermath *aftermath) {
+void slot_arrive_locked(struct slot *waiter, struct cause *cause, struct aftermath *aftermath) {
+  if (cause != NULL && waiter->inherited == NULL) {
+    waiter->inherited = cause;
+    cause->references++;
+  }
+  if (--waiter->pending != 0) return;
+  if (waiter->lane == NULL)
+    run_gate_open_locked(waiter->instance, aftermath);
+  else if (waiter->sequence == atomic_load_explicit(&waiter->lane->completed, memory_order_relaxed) + 1)
+    task_ready_locked(waiter, aftermath);
+}
+
+static void edges_resolve_locked(struct slot *slot, struct cause *cause, struct aftermath *aftermath) {
   struct engine *engine = slot->engine;
-  struct lane *lane = slot->lane;
-  /* a point includes what came before it on its lane, failures too */
-  struct cause *cause =
-      atomic_load_explicit(&lane->failed, memory_order_relaxed) <= slot->sequence ? lane->cause : NULL;
   for (struct edge *edge = slot->dependents, *next; edge != NULL; edge = next) {
     next = edge->next;
-    struct slot *waiter = edge->waiter;
-    if (cause != NULL && waiter->inherited == NULL) {
-      waiter->inherited = cause;
-      cause->references++;
-    }
-    if (--waiter->pending == 0 &&
-        waiter->sequence == atomic_load_explicit(&waiter->lane->completed, memory_order_relaxed) + 1)
-      task_ready_locked(waiter, aftermath);
+    slot_arrive_locked(edge->waiter, edge->passes ? cause : NULL, aftermath);
     edge->next = engine->free_edges;
     engine->free_edges = edge;
     engine->free_edge_count++;
   }
+  slot->dependents = NULL;
 }
 
 static void lane_idle_locked(struct engine *engine, struct lane *lane) {
@@ -196,6 +198,30 @@ static void lane_idle_locked(struct engine *engine, struct lane *lane) {
   lane->next_busy = lane->previous_busy = NULL;
 }
 
+static void stream_task_over_locked(struct slot *slot, struct cause *cause, struct aftermath *aftermath) {
+  struct engine *engine = slot->engine;
+  struct stream *stream = slot->stream;
+  struct lane *lane = slot->lane;
+  if (cause != NULL) task_failure_locked(slot, cause);
+  /* a point includes what came before it on its lane, failures too */
+  bool failed = atomic_load_explicit(&lane->failed, memory_order_relaxed) <= slot->sequence;
+  edges_resolve_locked(slot, failed ? lane->cause : NULL, aftermath);
+  cause_drop_locked(slot->cause);
+  cause_drop_locked(slot->inherited);
+  engine->opaque_inflight -= slot->task.opaque;
+  slot->next = engine->free_slots;
+  engine->free_slots = slot;
+  /* relaxed: a hint for submitters, who look again under the lock */
+  uint32_t queued = atomic_load_explicit(&stream->queued, memory_order_relaxed) - 1;
+  atomic_store_explicit(&stream->queued, queued, memory_order_relaxed);
+  /* not at once, or submitter and worker would take turns task by task */
+  if (stream->blocked && queued <= STREAM_QUEUE * 3 / 4) {
+    stream->blocked = false;
+    atomic_fetch_add(&stream->room, 1);
+    aftermath->room = &stream->room;
+  }
+}
+
 /* Everything that "over" means, in the order in which others may see it: failure, slot, point. */
 static void task_over_locked(struct slot *slot, struct aftermath *aftermath) {
   struct engine *engine = slot->engine;
@@ -203,26 +229,22 @@ static void task_over_locked(struct slot *slot, struct aftermath *aftermath) {
   struct lane *lane = slot->lane;
   uint64_t sequence = slot->sequence;
   statistics_locked(engine, slot);
-  /* a task that ran although what it waited for had failed passes that failure on */
   struct cause *cause = slot->cause != NULL ? slot->cause : slot->inherited;
-  if (cause != NULL) task_failure_locked(slot, cause);
-  edges_resolve_locked(slot, aftermath);
-  cause_drop_locked(slot->cause);
-  cause_drop_locked(slot->inherited);
-
-  slot->next = engine->free_slots;
-  engine->free_slots = slot;
-  /* relaxed: a hint for submitters, who look again under the lock */
-  uint32_t queued = atomic_load_explicit(&stream->queued, memory_order_relaxed) - 1;
-  atomic_store_explicit(&stream->queued, queued, memory_order_relaxed);
+  if (slot->instance != NULL && task_uncertain(slot)) poison_leave_locked(slot);
   engine->inflight--;
+  if (stream != NULL) {
+    stream_task_over_locked(slot, cause, aftermath);
+  } else {
+    edges_resolve_locked(slot, cause, aftermath);
+    run_task_over_locked(slot, cause, aftermath);
+  }
 
   /* release: who sees the point over sees what the task wrote, and its failure */
   atomic_store_explicit(&lane->completed, sequence, memory_order_release);
   if (lane->issued == sequence) {
     lane_idle_locked(engine, lane);
   } else {
-    struct slot *head = lane->ring[(sequence + 1) & (lane->ring_size - 1)];
+    struct slot *head = lane_slot_locked(lane, sequence + 1);
     if (head->pending == 0) task_ready_locked(head, aftermath);
   }
   if (lane->wanted <= sequence) {
@@ -230,19 +252,15 @@ static void task_over_locked(struct slot *slot, struct aftermath *aftermath) {
     atomic_fetch_add(&lane->beat, 1);
     aftermath->lane_beat = &lane->beat;
   }
-  /* not at once, or submitter and worker would take turns task by task */
-  if (stream->blocked && queued <= STREAM_QUEUE * 3 / 4) {
-    stream->blocked = false;
-    atomic_fetch_add(&stream->room, 1);
-    aftermath->room = &stream->room;
-  }
-  stream_settle_locked(stream);
+  if (stream != NULL) stream_settle_locked(stream);
 }
 
 static void payload_release(struct slot *slot) {
   struct task *task = &slot->task;
+  if (slot->instance != NULL) return; /* the next run needs it */
   if (task->kind == TASK_DISPATCH) gpu_dispatch_release(task->dispatch);
   if (task->kind == TASK_HOST && task->host.release != NULL) task->host.release(task->host.context);
+  if (task->kind == TASK_DEVICE && task->device.release != NULL) task->device.release(task->device.payload);
 }
 
 static void task_finish(struct slot *slot) {
@@ -261,9 +279,19 @@ void task_unpin(struct slot *slot) {
   if (atomic_fetch_sub(&slot->pins, 1) == 1) task_finish(slot);
 }
 
+bool task_uncertain(const struct slot *slot) {
+  const struct task *task = &slot->task;
+  if (slot->cause == NULL || (task->kind != TASK_DISPATCH && task->kind != TASK_DEVICE)) return false;
+  hrx_status status = slot->cause->failure.status;
+  return status == HRX_EXECUTION || status == HRX_DEVICE_LOST;
+}
+
 static void dispatch_done(void *context, const struct failure *failure) {
   struct slot *slot = context;
-  if (failure != NULL && failure->status != HRX_OK) slot->cause = cause_create(slot->engine, failure);
+  if (failure != NULL && failure->status != HRX_OK) {
+    slot->cause = cause_create(slot->engine, failure);
+    if (slot->instance != NULL && task_uncertain(slot)) slot->poison = poison_make(slot);
+  }
   task_stopped(slot);
   task_unpin(slot);
 }
@@ -278,16 +306,20 @@ static void host_run(struct slot *slot) {
 
 void task_run(struct slot *slot) {
   struct task *task = &slot->task;
+  if (run_callback_call(slot)) return;
   task_started(slot);
   if (slot->skip) {
     task_stopped(slot);
     task_finish(slot);
     return;
   }
-  if (task->kind == TASK_DISPATCH) {
+  if (task->kind == TASK_DISPATCH || task->kind == TASK_DEVICE) {
     /* two pins: the device's, and ours, so that the slot outlives dispatch_start even if it is done inside it */
     atomic_store(&slot->pins, 2);
-    gpu_dispatch_start(task->dispatch, dispatch_done, slot);
+    if (task->kind == TASK_DEVICE)
+      task->device.start(task->device.payload, dispatch_done, slot);
+    else
+      gpu_dispatch_start(task->dispatch, dispatch_done, slot);
     atomic_store(&slot->state, SLOT_STARTED);
     task_unpin(slot);
     return;
@@ -304,6 +336,8 @@ void aftermath_settle(struct engine *engine, struct aftermath *aftermath) {
   if (aftermath->lane_beat != NULL) futex_wake(aftermath->lane_beat, INT32_MAX);
   if (aftermath->room != NULL) futex_wake(aftermath->room, INT32_MAX);
   for (unsigned i = 0; i < aftermath->crew_count; i++) crew_wake(engine, aftermath->crews[i]);
+  if (aftermath->ended != NULL) run_ended(aftermath->ended);
+  if (aftermath->drained != NULL) run_release(aftermath->drained);
   if (aftermath->first == NULL) return;
   if (running != NULL) {
     for (struct slot *slot = aftermath->first, *next; slot != NULL; slot = next) {

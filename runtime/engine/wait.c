@@ -24,7 +24,7 @@ static struct slot *head_locked(const struct engine *engine, struct point point)
 }
 
 /* Runs one task, or a part of one, that the points wait for. False if there was none to run. */
-static bool help(struct engine *engine, const struct point *points, uint32_t count) {
+bool engine_help(struct engine *engine, const struct point *points, uint32_t count) {
   if (count > LANES_HELPED) count = LANES_HELPED;
   for (uint32_t i = 0; i < count; i++) {
     if (point_over(&engine->lanes, points[i])) continue;
@@ -88,7 +88,7 @@ hrx_status engine_clock_wait(struct engine *engine, const struct clock *clock, u
     }
     if (deadline_ns != UINT64_MAX && time_now_ns() >= deadline_ns)
       return hrx_fail(HRX_TIMEOUT, "the wait ended before the work did");
-    if (help(engine, points + at, clock->count - at) || spin(engine, points[at])) continue;
+    if (engine_help(engine, points + at, clock->count - at) || spin(engine, points[at])) continue;
     sleep_until(engine, points[at], deadline_ns);
   }
   return HRX_OK;

@@ -16,10 +16,12 @@ struct crew *crew_of(struct engine *engine, const struct slot *slot) {
   return slot->task.kind == TASK_HOST ? &engine->host : &engine->copy;
 }
 
+static int slot_priority(const struct slot *slot) { return slot->stream != NULL ? slot->stream->priority : 0; }
+
 /* Behind all of its priority. */
 void crew_push_locked(struct crew *crew, struct slot *slot) {
   struct slot *before = crew->last;
-  while (before != NULL && before->stream->priority < slot->stream->priority) before = before->previous;
+  while (before != NULL && slot_priority(before) < slot_priority(slot)) before = before->previous;
   slot->previous = before;
   slot->next = before != NULL ? before->next : crew->first;
   if (slot->next != NULL)

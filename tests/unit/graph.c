@@ -1,0 +1,692 @@
+/* Prepared graphs: order inside and outside, failures, cancelling, limits, holds, rebinding. */
+#include "engine/graph.h"
+
+#include <check.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clocktime.h"
+#include "base/futex.h"
+#include "engine/hold.h"
+#include "tests/unit/include/fake_gpu.h"
+
+static struct memory *memory;
+static struct engine *engine;
+static struct allocation *buffers[4];
+
+static void setup(void) {
+  ck_assert_int_eq(memory_create((uint64_t)1 << 30, &memory), HRX_OK);
+  ck_assert_int_eq(engine_create(&(struct engine_options){.memory = memory}, &engine), HRX_OK);
+  for (int i = 0; i < 4; i++)
+    ck_assert_int_eq(memory_allocate(memory, 1 << 20, 256, MEMORY_DEVICE, 0, 0, &buffers[i]), HRX_OK);
+  fake_started = fake_released = 0;
+}
+
+static void teardown(void) {
+  engine_release(engine);
+  memory_release(memory);
+}
+
+/* --- graphs of fake kernels: each node has one dispatch an instance, kept here so that the test can end it --- */
+
+enum { NODES = 64, INSTANCES = 8 };
+
+struct kernel {
+  struct access accesses[3];
+  unsigned count;
+  enum fake_mode mode;
+  hrx_status outcome;
+};
+
+struct program {
+  struct graph_node nodes[NODES];
+  struct kernel kernels[NODES];
+  uint32_t count;
+  struct fake_dispatch *made[NODES][INSTANCES];
+  unsigned made_count[NODES];
+  unsigned renewed, released;
+  struct graph_capacity capacity;
+};
+
+static struct program program;
+
+static hrx_status payload_make(void *context, uint32_t node, struct task *io_task) {
+  struct program *self = context;
+  struct fake_dispatch *fake = fake_dispatch_new(self->kernels[node].mode, self->kernels[node].outcome, NULL, NULL);
+  self->made[node][self->made_count[node]++] = fake;
+  io_task->dispatch = &fake->base;
+  return HRX_OK;
+}
+
+static hrx_status payload_renew(void *context, uint32_t node, struct task *io_task) {
+  struct program *self = context;
+  (void)node;
+  (void)io_task;
+  self->renewed++;
+  return HRX_OK;
+}
+
+static void client_release(void *context) { ((struct program *)context)->released++; }
+
+static void program_reset(void) { memset(&program, 0, sizeof program); }
+
+static struct access on(int buffer, size_t offset, size_t bytes, enum access_kind kind) {
+  return (struct access){buffers[buffer], offset, bytes, kind};
+}
+
+static uint32_t kernel(enum fake_mode mode, hrx_status outcome, struct access one, struct access two) {
+  uint32_t node = program.count++;
+  struct kernel *kernel = &program.kernels[node];
+  *kernel = (struct kernel){.accesses = {one, two}, .count = 2, .mode = mode, .outcome = outcome};
+  program.nodes[node] = (struct graph_node){.task = {.kind = TASK_DISPATCH, .accesses = kernel->accesses, .access_count = 2,
+                                                     .label = "kernel"}};
+  return node;
+}
+
+static uint32_t fill(int buffer, size_t offset, size_t bytes, uint32_t value) {
+  uint32_t node = program.count++;
+  program.kernels[node].accesses[0] = on(buffer, offset, bytes, ACCESS_WRITE);
+  program.nodes[node] = (struct graph_node){.task = {.kind = TASK_FILL,
+                                                     .accesses = program.kernels[node].accesses,
+                                                     .access_count = 1,
+                                                     .fill = {.destination = (char *)buffers[buffer]->address + offset,
+                                                              .width = bytes,
+                                                              .height = 1,
+                                                              .depth = 1,
+                                                              .pattern = value,
+                                                              .element_bytes = 1}},
+                                            .lane_class = LANE_COPY};
+  return node;
+}
+
+static uint32_t copy(int to, int from, size_t bytes) {
+  uint32_t node = program.count++;
+  program.kernels[node].accesses[0] = on(to, 0, bytes, ACCESS_WRITE);
+  program.kernels[node].accesses[1] = on(from, 0, bytes, ACCESS_READ);
+  program.nodes[node] = (struct graph_node){.task = {.kind = TASK_COPY,
+                                                     .accesses = program.kernels[node].accesses,
+                                                     .access_count = 2,
+                                                     .copy = {.destination = (void *)buffers[to]->address,
+                                                              .source = (void *)buffers[from]->address,
+                                                              .width = bytes,
+                                                              .height = 1,
+                                                              .depth = 1}},
+                                            .lane_class = LANE_COPY};
+  return node;
+}
+
+static struct graph *prepare_as(enum graph_order order, unsigned slots, struct graph_capacity *capacity) {
+  struct graph *graph = NULL;
+  struct graph_options options = {.order = order,
+                                  .slots = slots,
+                                  .capacity = capacity,
+                                  .client = {payload_make, payload_renew, client_release, &program},
+                                  .keep_edges = true};
+  ck_assert_msg(graph_prepare(engine, &options, program.nodes, program.count, &graph) == HRX_OK, "%s", hrx_last_message());
+  return graph;
+}
+
+static struct graph *prepare(unsigned slots) { return prepare_as(GRAPH_INFERRED, slots, NULL); }
+
+static struct run *submit_as(struct graph *graph, const struct run_options *options) {
+  struct run *run = NULL;
+  ck_assert_msg(graph_submit(graph, options, &run) == HRX_OK, "%s", hrx_last_message());
+  return run;
+}
+
+static struct run *submit(struct graph *graph) { return submit_as(graph, NULL); }
+
+static hrx_status result(struct run *run) {
+  struct failure failure;
+  ck_assert(run_over(run));
+  run_result(run, &failure);
+  return failure.status;
+}
+
+static hrx_status finish(struct run *run) {
+  ck_assert_int_eq(run_wait(run, time_after(time_now_ns(), UINT64_C(20000000000))), HRX_OK);
+  hrx_status status = result(run);
+  run_release(run);
+  return status;
+}
+
+/* Which of the node's dispatches runs now. */
+static struct fake_dispatch *running(uint32_t node) {
+  for (unsigned i = 0; i < program.made_count[node]; i++)
+    if (atomic_load(&program.made[node][i]->state) == 1) return program.made[node][i];
+  return NULL;
+}
+
+static void end(uint32_t node) {
+  struct fake_dispatch *fake = running(node);
+  ck_assert_ptr_nonnull(fake);
+  fake_done(fake);
+}
+
+static const struct access NOTHING = {0};
+
+static unsigned char byte_at(int buffer, size_t offset) { return *(unsigned char *)(buffers[buffer]->address + offset); }
+
+START_TEST(nodes_follow_what_they_conflict_with_and_nothing_else) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  uint32_t b = kernel(FAKE_BY_TEST, HRX_OK, on(0, 64, 64, ACCESS_WRITE), NOTHING);
+  uint32_t c = kernel(FAKE_BY_TEST, HRX_OK, on(0, 63, 2, ACCESS_READ), NOTHING);
+  struct graph *graph = prepare(1);
+  struct run *run = submit(graph);
+  ck_assert(running(a) != NULL && running(b) != NULL && running(c) == NULL);
+  end(b);
+  ck_assert_ptr_null(running(c));
+  end(a);
+  ck_assert_ptr_nonnull(running(c));
+  ck_assert(!run_over(run));
+  ck_assert_int_eq(run_wait(run, time_now_ns()), HRX_TIMEOUT);
+  end(c);
+  ck_assert_int_eq(finish(run), HRX_OK);
+  struct graph_statistics statistics;
+  graph_statistics(graph, &statistics);
+  ck_assert_uint_eq(statistics.inferred, 2);
+  ck_assert_uint_eq(statistics.reduced, 0);
+  graph_release(graph);
+  ck_assert_uint_eq(program.released, 1);
+  ck_assert_int_eq(fake_released, 3);
+}
+END_TEST
+
+START_TEST(replays_overlap_up_to_the_first_conflict) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  uint32_t b = kernel(FAKE_BY_TEST, HRX_OK, on(1, 0, 64, ACCESS_WRITE), on(0, 0, 64, ACCESS_READ));
+  struct graph *graph = prepare(2);
+  struct run *one = submit(graph), *two = submit(graph), *three = NULL;
+  ck_assert_int_eq(graph_submit(graph, NULL, &three), HRX_BUSY);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_SLOTS);
+  ck_assert_int_eq(fake_started, 1);
+  end(a); /* now b of the first; a of the second overwrites what b reads */
+  ck_assert_int_eq(fake_started, 2);
+  ck_assert_ptr_nonnull(running(b));
+  end(b);
+  ck_assert(run_over(one));
+  ck_assert_int_eq(fake_started, 3);
+  three = submit(graph); /* a slot is free again, though its run is still held */
+  end(a);
+  end(b);
+  end(a);
+  end(b);
+  ck_assert_int_eq(finish(one), HRX_OK);
+  ck_assert_int_eq(finish(two), HRX_OK);
+  ck_assert_int_eq(finish(three), HRX_OK);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(submit_and_wait_with_one_slot_is_never_busy) {
+  program_reset();
+  program.capacity.most = 1;
+  fill(0, 0, 256, 1);
+  copy(1, 0, 256);
+  kernel(FAKE_AT_ONCE, HRX_OK, on(1, 0, 256, ACCESS_READ_WRITE), NOTHING);
+  struct graph *graph = prepare_as(GRAPH_INFERRED, 1, &program.capacity);
+  program.made[2][0]->state = 0;
+  for (int i = 0; i < 10000; i++) ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+  ck_assert_uint_eq(program.capacity.inflight, 0);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(released_in_flight) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  fill(0, 0, 64, 9);
+  struct graph *graph = prepare(2);
+  run_release(submit(graph));
+  struct run *second = submit(graph);
+  graph_release(graph);
+  end(a);
+  ck_assert_int_eq(byte_at(0, 63), 9);
+  end(a);
+  ck_assert_int_eq(result(second), HRX_OK);
+  ck_assert_uint_eq(program.released, 0);
+  run_release(second);
+  ck_assert_uint_eq(program.released, 1);
+}
+END_TEST
+
+static struct stream *stream_new(void) {
+  struct stream *stream = NULL;
+  ck_assert_int_eq(stream_create(engine, 0, &stream), HRX_OK);
+  return stream;
+}
+
+static struct point stream_kernel(struct stream *stream, struct fake_dispatch *fake, bool opaque, struct access access) {
+  struct point point = {0, 0};
+  ck_assert_int_eq(stream_submit(stream, &(struct task){.kind = TASK_DISPATCH, .opaque = opaque, .accesses = &access,
+                                                        .access_count = access.bytes != 0, .dispatch = &fake->base}, &point), HRX_OK);
+  return point;
+}
+
+START_TEST(streams_and_runs_follow_each_other_where_they_conflict) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  uint32_t b = kernel(FAKE_BY_TEST, HRX_OK, on(1, 0, 64, ACCESS_WRITE), NOTHING);
+  struct graph *graph = prepare(2);
+  struct stream *stream = stream_new();
+  struct fake_dispatch *before = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  struct fake_dispatch *behind = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  struct fake_dispatch *beside = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  struct fake_dispatch *opaque = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  stream_kernel(stream, before, false, on(0, 32, 1, ACCESS_READ));
+  struct run *run = submit(graph);
+  ck_assert(running(a) == NULL && running(b) != NULL);
+  stream_kernel(stream, behind, false, on(1, 63, 4, ACCESS_READ));
+  stream_kernel(stream, beside, false, on(1, 64, 4, ACCESS_READ));
+  ck_assert(behind->state == 0 && beside->state == 1);
+  stream_kernel(stream, opaque, true, NOTHING);
+  struct run *second = submit(graph); /* follows the opaque one whole */
+  fake_done(beside);
+  fake_done(before);
+  ck_assert_ptr_nonnull(running(a));
+  end(b);
+  ck_assert_int_eq(behind->state, 1);
+  fake_done(behind);
+  ck_assert_int_eq(opaque->state, 0);
+  end(a);
+  ck_assert_int_eq(opaque->state, 1);
+  ck_assert_int_eq(finish(run), HRX_OK);
+  ck_assert(running(a) == NULL && running(b) == NULL);
+  fake_done(opaque);
+  end(a);
+  end(b);
+  ck_assert_int_eq(finish(second), HRX_OK);
+  stream_release(stream);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(a_run_in_a_stream_is_one_opaque_task) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  uint32_t b = kernel(FAKE_BY_TEST, HRX_OK, on(1, 0, 64, ACCESS_WRITE), NOTHING);
+  struct graph *graph = prepare_as(GRAPH_CLOSURE, 2, NULL);
+  struct stream *stream = stream_new(), *other = stream_new();
+  struct fake_dispatch *before = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  struct fake_dispatch *behind = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  struct fake_dispatch *elsewhere = fake_dispatch_new(FAKE_BY_TEST, HRX_OK, NULL, NULL);
+  stream_kernel(stream, before, false, on(3, 0, 64, ACCESS_READ));
+  struct run *run = submit_as(graph, &(struct run_options){.stream = stream});
+  stream_kernel(stream, behind, false, on(3, 0, 64, ACCESS_READ));
+  stream_kernel(other, elsewhere, true, NOTHING);
+  ck_assert(running(a) == NULL && behind->state == 0 && elsewhere->state == 1);
+  fake_done(before);
+  ck_assert(running(a) != NULL && running(b) != NULL && behind->state == 0);
+  end(a);
+  ck_assert_int_eq(behind->state, 0);
+  end(b);
+  ck_assert_int_eq(behind->state, 1);
+  ck_assert_int_eq(finish(run), HRX_OK);
+  fake_done(behind);
+  fake_done(elsewhere);
+  stream_release(stream);
+  stream_release(other);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(a_failed_run_fails_its_stream) {
+  program_reset();
+  kernel(FAKE_AT_ONCE, HRX_EXECUTION, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  struct graph *graph = prepare(1);
+  struct stream *stream = stream_new();
+  ck_assert_int_eq(finish(submit_as(graph, &(struct run_options){.stream = stream})), HRX_EXECUTION);
+  struct failure failure;
+  ck_assert(stream_failure_take(stream, &failure));
+  ck_assert_int_eq(failure.status, HRX_EXECUTION);
+  stream_release(stream);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(failures_pass_to_readers_not_to_overwriters) {
+  program_reset();
+  kernel(FAKE_AT_ONCE, HRX_INVALID, on(0, 0, 64, ACCESS_READ), on(1, 0, 64, ACCESS_WRITE));
+  uint32_t reader = kernel(FAKE_AT_ONCE, HRX_OK, on(1, 0, 64, ACCESS_READ), on(2, 0, 64, ACCESS_WRITE));
+  uint32_t over = kernel(FAKE_AT_ONCE, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  uint32_t last = kernel(FAKE_AT_ONCE, HRX_OK, on(2, 0, 64, ACCESS_READ), on(0, 0, 64, ACCESS_READ));
+  struct graph *graph = prepare(1);
+  ck_assert_int_eq(finish(submit(graph)), HRX_INVALID);
+  ck_assert_int_eq(program.made[reader][0]->state, 0);
+  ck_assert_int_eq(program.made[over][0]->state, 2);
+  ck_assert_int_eq(program.made[last][0]->state, 0);
+  ck_assert_int_eq(finish(submit(graph)), HRX_INVALID); /* clean: it can be tried again */
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(an_uncertain_failure_poisons_what_it_could_write) {
+  program_reset();
+  kernel(FAKE_AT_ONCE, HRX_EXECUTION, on(0, 0, 64, ACCESS_READ), on(1, 0, 64, ACCESS_WRITE));
+  struct graph *graph = prepare(1);
+  ck_assert_int_eq(finish(submit(graph)), HRX_EXECUTION);
+  struct run *run = NULL;
+  ck_assert_int_eq(graph_submit(graph, NULL, &run), HRX_DEVICE_LOST);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_POISONED);
+  ck_assert_ptr_nonnull(strstr(hrx_last_message(), "kernel"));
+  ck_assert_ptr_nonnull(strstr(hrx_last_message(), "the fake kernel failed"));
+  struct access access = on(1, 63, 1, ACCESS_READ), beside = on(1, 64, 1, ACCESS_READ);
+  struct hold hold = {.kind = HOLD_READ, .accesses = &access, .access_count = 1};
+  ck_assert_int_eq(hold_take(engine, &hold, false, UINT64_MAX), HRX_DEVICE_LOST);
+  hold.accesses = &beside;
+  ck_assert_int_eq(hold_take(engine, &hold, false, UINT64_MAX), HRX_OK);
+  hold_drop(engine, &hold);
+  engine_storage_forget(engine, buffers[1]->storage);
+  ck_assert_int_eq(finish(submit(graph)), HRX_EXECUTION);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(holds_refuse_and_wait) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_READ), NOTHING);
+  struct graph *graph = prepare(1);
+  struct access whole = on(0, 0, 1024, ACCESS_READ_WRITE), beside = on(0, 64, 64, ACCESS_READ_WRITE);
+  struct hold one = {.kind = HOLD_READ, .accesses = &whole, .access_count = 1};
+  struct hold two = {.kind = HOLD_READ, .accesses = &beside, .access_count = 1};
+  struct run *run = submit(graph), *refused = NULL;
+  ck_assert_int_eq(hold_take(engine, &one, true, UINT64_MAX), HRX_OK); /* both only read */
+  ck_assert_int_eq(hold_take(engine, &two, true, UINT64_MAX), HRX_OK);
+  hold_drop(engine, &two);
+  two.kind = HOLD_WRITE;
+  ck_assert_int_eq(hold_take(engine, &two, false, UINT64_MAX), HRX_BUSY);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_MAPPED);
+  hold_drop(engine, &one);
+  one.kind = HOLD_WRITE;
+  ck_assert_int_eq(hold_take(engine, &one, true, UINT64_MAX), HRX_BUSY);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_DEVICE_WORK);
+  ck_assert_int_eq(hold_take(engine, &one, false, time_now_ns()), HRX_TIMEOUT);
+  ck_assert_int_eq(hold_take(engine, &two, false, UINT64_MAX), HRX_OK); /* beside: nothing of the above is held */
+  hold_drop(engine, &two);
+  end(a);
+  ck_assert_int_eq(finish(run), HRX_OK);
+  ck_assert_int_eq(hold_take(engine, &one, false, UINT64_MAX), HRX_OK);
+  ck_assert_int_eq(graph_submit(graph, NULL, &refused), HRX_BUSY);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_MAPPED);
+  hold_drop(engine, &one);
+  struct stream *stream = stream_new();
+  one.kind = HOLD_HANDOFF;
+  one.stream = stream;
+  ck_assert_int_eq(hold_take(engine, &one, false, UINT64_MAX), HRX_OK);
+  ck_assert_int_eq(hold_check(engine, &beside, 1, stream), HRX_OK);
+  ck_assert_int_eq(hold_check(engine, &beside, 1, NULL), HRX_BUSY);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_HANDED_OFF);
+  two.kind = HOLD_HANDOFF;
+  ck_assert_int_eq(hold_take(engine, &two, false, UINT64_MAX), HRX_BUSY);
+  hold_drop(engine, &one);
+  ck_assert_int_eq(hold_check(engine, &beside, 1, NULL), HRX_OK);
+  run = submit(graph);
+  end(a);
+  ck_assert_int_eq(finish(run), HRX_OK);
+  stream_release(stream);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(cancelling_what_is_blocked_frees_it_at_once_and_starts_nothing_early) {
+  program_reset();
+  program.capacity.most = 2;
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_READ_WRITE), NOTHING);
+  struct graph *graph = prepare_as(GRAPH_INFERRED, 2, &program.capacity);
+  struct run *one = submit(graph), *two = submit(graph), *three = NULL;
+  ck_assert_int_eq(graph_submit(graph, NULL, &three), HRX_BUSY);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_CAPACITY);
+  run_cancel(two);
+  ck_assert_int_eq(result(two), HRX_CANCELLED);
+  three = submit(graph); /* both limits have room again */
+  ck_assert_int_eq(fake_started, 1);
+  ck_assert(!run_over(three));
+  run_cancel(one); /* runs: drains */
+  ck_assert(!run_over(one));
+  end(a);
+  ck_assert_int_eq(finish(one), HRX_OK);
+  ck_assert_int_eq(fake_started, 2);
+  end(a);
+  ck_assert_int_eq(finish(three), HRX_OK);
+  run_release(two);
+  for (int i = 0; i < 8; i++) { /* zombies and their replacements go round */
+    one = submit(graph);
+    two = submit(graph);
+    run_cancel(two);
+    run_release(two);
+    two = submit(graph);
+    end(a);
+    end(a);
+    ck_assert_int_eq(finish(one), HRX_OK);
+    ck_assert_int_eq(finish(two), HRX_OK);
+  }
+  ck_assert_uint_le(program.made_count[a], 3);
+  ck_assert_uint_eq(program.capacity.inflight, 0);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(nodes_behind_the_running_one_are_cancelled) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  uint32_t b = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_READ), NOTHING);
+  struct graph *graph = prepare(1);
+  struct run *run = submit(graph);
+  run_cancel(run);
+  end(a);
+  ck_assert_int_eq(finish(run), HRX_CANCELLED);
+  ck_assert_int_eq(program.made[b][0]->state, 0);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(after_a_run) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_INVALID, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  struct graph *first = prepare(1);
+  struct graph_node node = {.task = {.kind = TASK_FILL,
+                                     .accesses = (struct access[]){on(1, 0, 64, ACCESS_WRITE)},
+                                     .access_count = 1,
+                                     .fill = {.destination = (void *)buffers[1]->address, .width = 64, .height = 1, .depth = 1,
+                                              .pattern = 3, .element_bytes = 1}}};
+  struct graph *second = NULL;
+  ck_assert_int_eq(graph_prepare(engine, &(struct graph_options){.slots = 2}, &node, 1, &second), HRX_OK);
+  struct run *producer = submit(first);
+  struct run *consumer = submit_as(second, &(struct run_options){.after = &producer, .after_count = 1});
+  ck_assert(!run_over(consumer));
+  end(a);
+  ck_assert_int_eq(result(producer), HRX_INVALID);
+  ck_assert_int_eq(finish(consumer), HRX_INVALID);
+  consumer = submit_as(second, &(struct run_options){.after = &producer, .after_count = 1}); /* also afterwards */
+  ck_assert_int_eq(finish(consumer), HRX_INVALID);
+  ck_assert_int_eq(byte_at(1, 0), 0);
+  ck_assert_int_eq(finish(submit(second)), HRX_OK);
+  ck_assert_int_eq(byte_at(1, 0), 3);
+  run_release(producer);
+  graph_release(first);
+  graph_release(second);
+}
+END_TEST
+
+static void called(void *context, struct run *run) {
+  ck_assert(run_over(run));
+  _Atomic uint32_t *word = context;
+  atomic_fetch_add(word, 1);
+  futex_wake(word, 1);
+}
+
+START_TEST(callback_and_descriptor) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  struct graph *graph = prepare(1);
+  _Atomic uint32_t calls = 0;
+  struct run *run = submit_as(graph, &(struct run_options){.done = called, .context = (void *)&calls});
+  int before = -1, again = -1, after = -1;
+  ck_assert_int_eq(run_event_fd(run, &before), HRX_OK);
+  ck_assert_int_eq(run_event_fd(run, &again), HRX_OK);
+  struct pollfd poll_before = {.fd = before, .events = POLLIN};
+  ck_assert_int_eq(poll(&poll_before, 1, 0), 0);
+  close(again);
+  end(a);
+  ck_assert_int_eq(poll(&poll_before, 1, 10000), 1);
+  ck_assert_int_eq(run_event_fd(run, &after), HRX_OK);
+  struct pollfd poll_after = {.fd = after, .events = POLLIN};
+  ck_assert_int_eq(poll(&poll_after, 1, 0), 1);
+  while (atomic_load(&calls) == 0) futex_wait(&calls, 0, UINT64_MAX);
+  close(before);
+  close(after);
+  uint64_t submitted, started, finished;
+  run_times(run, &submitted, &started, &finished);
+  ck_assert(submitted != 0 && started >= submitted && finished >= started);
+  ck_assert_int_eq(finish(run), HRX_OK);
+  graph_release(graph);
+  ck_assert_uint_eq(calls, 1);
+}
+END_TEST
+
+START_TEST(rebinding_moves_ranges_and_pointers) {
+  program_reset();
+  fill(0, 0, 64, 5);
+  copy(1, 0, 64);
+  struct graph *graph = prepare(2);
+  ck_assert_int_eq(graph_rebind(graph, &(struct graph_move){buffers[0], buffers[2], 0, 4096, 64}, 1), HRX_OK);
+  ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+  ck_assert_int_eq(byte_at(0, 0), 0);
+  ck_assert_int_eq(byte_at(2, 4096), 5);
+  ck_assert_int_eq(byte_at(1, 63), 5);
+  ck_assert_uint_eq(program.renewed, 2);
+  struct graph_move part = {buffers[2], buffers[3], 4096, 0, 32}, onto = {buffers[2], buffers[1], 4096, 32, 64};
+  ck_assert_int_eq(graph_rebind(graph, &part, 1), HRX_INVALID);
+  ck_assert_int_eq(graph_rebind(graph, &onto, 1), HRX_INVALID);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_ALIASING);
+  struct graph_move swap[2] = {{buffers[2], buffers[1], 4096, 0, 64}, {buffers[1], buffers[2], 0, 4096, 64}};
+  ck_assert_int_eq(graph_rebind(graph, swap, 2), HRX_OK);
+  memset((void *)(buffers[2]->address + 4096), 0, 64);
+  ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+  ck_assert_int_eq(byte_at(2, 4096), 5);
+  graph_changed(graph);
+  unsigned before = program.renewed;
+  ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+  ck_assert_uint_gt(program.renewed, before);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(closure_keeps_to_the_callers_order) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  uint32_t b = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING); /* no path from a */
+  uint32_t c = kernel(FAKE_BY_TEST, HRX_OK, on(1, 0, 64, ACCESS_WRITE), NOTHING); /* a path, no conflict */
+  uint32_t d = kernel(FAKE_BY_TEST, HRX_OK, NOTHING, NOTHING);                    /* opaque: all ancestors */
+  program.nodes[c].after = &a;
+  program.nodes[c].after_count = 1;
+  program.nodes[d].after = (uint32_t[]){c, c};
+  program.nodes[d].after_count = 2;
+  program.nodes[d].task.opaque = true;
+  struct graph *graph = prepare_as(GRAPH_CLOSURE, 1, NULL);
+  struct run *run = submit(graph);
+  ck_assert(running(a) != NULL && running(b) != NULL && running(c) != NULL);
+  end(c);
+  ck_assert_ptr_null(running(d));
+  end(a);
+  ck_assert_ptr_nonnull(running(d));
+  end(b);
+  end(d);
+  ck_assert_int_eq(finish(run), HRX_OK);
+  struct graph_statistics statistics;
+  graph_statistics(graph, &statistics);
+  ck_assert_uint_eq(statistics.explicit_edges, 2);
+  graph_release(graph);
+}
+END_TEST
+
+static hrx_status host_count(void *context) {
+  atomic_fetch_add((_Atomic int *)context, 1);
+  return HRX_OK;
+}
+
+static void host_release(void *context) { atomic_fetch_add((_Atomic int *)context, 1000); }
+
+START_TEST(host_functions_are_shared_and_released_once) {
+  program_reset();
+  _Atomic int count = 0;
+  struct graph_node nodes[3] = {0};
+  uint32_t first = 0;
+  for (int i = 0; i < 3; i++)
+    nodes[i] = (struct graph_node){.task = {.kind = TASK_HOST, .host = {host_count, (void *)&count, i == 0 ? host_release : NULL}},
+                                   .lane_class = LANE_HOST, .after = &first, .after_count = i == 2};
+  struct graph *graph = NULL;
+  ck_assert_int_eq(graph_prepare(engine, &(struct graph_options){.order = GRAPH_EXPLICIT}, nodes, 3, &graph), HRX_OK);
+  for (int i = 0; i < 10; i++) ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+  graph_release(graph);
+  ck_assert_int_eq(count, 1030);
+}
+END_TEST
+
+START_TEST(bad_graphs_are_refused) {
+  struct graph *graph = NULL;
+  ck_assert_int_eq(graph_prepare(engine, &(struct graph_options){0}, NULL, 0, &graph), HRX_INVALID);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_EMPTY);
+  uint32_t self = 0;
+  struct graph_node node = {.task = {.kind = TASK_JOIN}, .after = &self, .after_count = 1};
+  ck_assert_int_eq(graph_prepare(engine, &(struct graph_options){.order = GRAPH_EXPLICIT}, &node, 1, &graph), HRX_INVALID);
+  ck_assert_int_eq(hrx_last_reason(), HRX_REASON_ORDER);
+  node = (struct graph_node){.task = {.kind = TASK_JOIN}, .lane_class = LANE_CLASSES};
+  ck_assert_int_eq(graph_prepare(engine, &(struct graph_options){0}, &node, 1, &graph), HRX_INVALID);
+  node = (struct graph_node){.task = {.kind = TASK_DISPATCH}};
+  ck_assert_int_eq(graph_prepare(engine, &(struct graph_options){0}, &node, 1, &graph), HRX_INVALID);
+}
+END_TEST
+
+static void device_start(void *payload, gpu_done done, void *context) {
+  atomic_fetch_add((_Atomic int *)payload, 1);
+  done(context, NULL);
+}
+
+static void device_release(void *payload) { atomic_fetch_add((_Atomic int *)payload, 100); }
+
+START_TEST(other_engines_start_like_dispatches) {
+  struct stream *stream = stream_new();
+  _Atomic int payload = 0;
+  struct point point;
+  struct task task = {.kind = TASK_DEVICE, .device = {device_start, NULL, device_release, (void *)&payload}};
+  ck_assert_int_eq(stream_submit(stream, &task, &point), HRX_OK);
+  ck_assert(stream_idle(stream));
+  ck_assert_int_eq(payload, 101);
+  stream_release(stream);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("graph");
+  TCase *tests = tcase_create("all");
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_set_timeout(tests, 60);
+  tcase_add_test(tests, nodes_follow_what_they_conflict_with_and_nothing_else);
+  tcase_add_test(tests, replays_overlap_up_to_the_first_conflict);
+  tcase_add_test(tests, submit_and_wait_with_one_slot_is_never_busy);
+  tcase_add_test(tests, released_in_flight);
+  tcase_add_test(tests, streams_and_runs_follow_each_other_where_they_conflict);
+  tcase_add_test(tests, a_run_in_a_stream_is_one_opaque_task);
+  tcase_add_test(tests, a_failed_run_fails_its_stream);
+  tcase_add_test(tests, failures_pass_to_readers_not_to_overwriters);
+  tcase_add_test(tests, an_uncertain_failure_poisons_what_it_could_write);
+  tcase_add_test(tests, holds_refuse_and_wait);
+  tcase_add_test(tests, cancelling_what_is_blocked_frees_it_at_once_and_starts_nothing_early);
+  tcase_add_test(tests, nodes_behind_the_running_one_are_cancelled);
+  tcase_add_test(tests, after_a_run);
+  tcase_add_test(tests, callback_and_descriptor);
+  tcase_add_test(tests, rebinding_moves_ranges_and_pointers);
+  tcase_add_test(tests, closure_keeps_to_the_callers_order);
+  tcase_add_test(tests, host_functions_are_shared_and_released_once);
+  tcase_add_test(tests, bad_graphs_are_refused);
+  tcase_add_test(tests, other_engines_start_like_dispatches);
+  suite_add_tcase(suite, tests);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed != 0;
+}
