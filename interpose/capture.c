@@ -105,7 +105,7 @@ static hipError_t begin(hipError_t found, struct ihipStream_t *stream, hipStream
   }
   pthread_mutex_unlock(&captures_lock);
   if (error != hipSuccess) {
-    graph_release(capture->graph);
+    hip_graph_release(capture->graph);
     free(capture);
   }
   return error;
@@ -160,7 +160,7 @@ static hipError_t end(hipError_t found, struct ihipStream_t *stream, hipGraph_t 
   if (error == hipSuccess) {
     *out_graph = graph;
   } else if (graph != NULL) {
-    graph_release(graph);
+    hip_graph_release(graph);
     *out_graph = NULL; /* HIP: an ended but failed capture leaves a NULL graph */
   }
   return error;
@@ -339,7 +339,7 @@ void capture_forget(struct ihipStream_t *stream) {
     atomic_store_explicit(&stream->capture, NULL, memory_order_release);
   }
   pthread_mutex_unlock(&captures_lock);
-  graph_release(graph);
+  hip_graph_release(graph);
 }
 
 /* Whether a call that might synchronise behind the scenes (hipMalloc and its kind) is unsafe for this thread now. */

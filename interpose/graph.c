@@ -61,7 +61,7 @@ static void node_release(struct hipGraphNode *node) {
   free(node);
 }
 
-void graph_release(struct ihipGraph *graph) {
+void hip_graph_release(struct ihipGraph *graph) {
   if (graph == NULL) return;
   handle_remove(graph, HANDLE_GRAPH);
   for (size_t i = 0; i < graph->nodes.count; i++) node_release(graph->nodes.nodes[i]);
@@ -141,7 +141,7 @@ hipError_t entry_hipGraphCreate(hipGraph_t *graph, unsigned flags) {
 
 hipError_t entry_hipGraphDestroy(hipGraph_t graph) {
   bool live = handle_live(graph, HANDLE_GRAPH);
-  if (live) graph_release(graph);
+  if (live) hip_graph_release(graph);
   ENTRY_RETURN(hipGraphDestroy, live ? hipSuccess : hipErrorInvalidValue);
 }
 

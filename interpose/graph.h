@@ -51,7 +51,7 @@ void node_list_finish(struct node_list *list);
 
 /* A live graph with no nodes. */
 hipError_t graph_create(struct ihipGraph **out_graph);
-void graph_release(struct ihipGraph *graph);
+void hip_graph_release(struct ihipGraph *graph);
 
 /* Makes a live node of `type` behind `dependencies`, which are checked: nodes of this graph, no duplicates.
  * The graph is unchanged on an error. */
