@@ -53,7 +53,7 @@ struct hrx_runtime {
   struct hrx_completion *_Atomic last; /* ORDER_SUBMISSION: what the next submission follows */
   struct {
     _Atomic uint64_t allocations, imports, submissions, completions, failed, cancelled, graphs, copy_streams, copied, uploaded,
-        downloaded, device_copied, live, peak, staging;
+        downloaded, device_copied, live, peak, staging, edges_inferred, edges_reduced; /* the last two: of prepared graphs */
   } statistics;
 };
 
