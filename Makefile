@@ -105,5 +105,5 @@ format:
 clean:
 	rm -rf build
 
--include interpose/rules.mk runtime/npu/rules.mk tests/fixtures.mk tests/fuzz/rules.mk tests/rules.mk
+-include interpose/rules.mk runtime/native/rules.mk runtime/npu/rules.mk tests/fixtures.mk tests/fuzz/rules.mk tests/rules.mk
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

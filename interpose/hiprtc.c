@@ -3,13 +3,11 @@
  * The real library is opened beside hrx and only its hiprtc functions are called. RTLD_DEEPBIND keeps its own calls
  * inside it. A program's handle is the real library's own. */
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "gpu/hip/library.h"
+#include "gpu/hip/compiler.h"
 #include "interpose/entry.h"
 
 /* name, parameters, arguments: every function that returns a hiprtcResult and is forwarded */
@@ -39,26 +37,12 @@ struct compiler {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct compiler *_Atomic opened;
 
-/* ROCm 6 and later keep hiprtc in a library of its own; before, it was part of libamdhip64. */
-static void *library_open(void) {
-  char path[PATH_MAX];
-  static const char *const separate[] = {"/opt/rocm/lib/libhiprtc.so"};
-  void *library = NULL;
-  if (hip_library_find(path, sizeof path)) library = dlopen(path, HIP_LIBRARY_OPEN_FLAGS);
-  if (library != NULL && dlsym(library, "hiprtcCompileProgram") != NULL) return library;
-  for (size_t i = 0; i < sizeof separate / sizeof *separate; i++) {
-    library = dlopen(separate[i], HIP_LIBRARY_OPEN_FLAGS);
-    if (library != NULL && dlsym(library, "hiprtcCompileProgram") != NULL) return library;
-  }
-  return NULL;
-}
-
 static const struct compiler *compiler_load_locked(void) {
   static struct compiler found;
   static bool tried;
   if (tried) return atomic_load(&opened);
   tried = true;
-  void *library = library_open();
+  void *library = hip_compiler_library();
   bool whole = library != NULL;
 #define X(name, parameters, arguments)                                                        \
   if (whole) {                                                                                \
@@ -70,8 +54,6 @@ static const struct compiler *compiler_load_locked(void) {
   if (whole) {
     found.error_string = (const char *(*)(hiprtcResult))dlsym(library, "hiprtcGetErrorString");
     atomic_store(&opened, &found);
-  } else {
-    log_line(LOG_ERROR, "hiprtc is not available: no HIP library with a compiler was found (Debian: libamdhip64-5)");
   }
   return atomic_load(&opened);
 }

@@ -73,6 +73,20 @@ static const char *text_read(const char *name, const char *fallback) {
   return copy != NULL ? copy : fallback;
 }
 
+/* XDG Base Directory Specification: relative paths are to be ignored. */
+static const char *cache_read(void) {
+  const char *own = text_read("HRX_CACHE", NULL);
+  if (own != NULL) return own;
+  const char *folder = getenv("XDG_CACHE_HOME"), *below = "/hrx";
+  if (folder == NULL || *folder != '/') {
+    folder = getenv("HOME");
+    below = "/.cache/hrx";
+  }
+  char *path = NULL;
+  if (folder == NULL || *folder != '/' || asprintf(&path, "%s%s", folder, below) < 0) return NULL;
+  return path;
+}
+
 static unsigned cpus_allowed(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) {
@@ -105,6 +119,7 @@ static void config_fill(struct config *config) {
   config->seed = number_read("HRX_DETERMINISTIC", 0, UINT64_MAX, 0);
   config->log_level = choice_read("HRX_LOG", levels, "error, warn, info or trace", LOG_WARN);
   config->log_file = text_read("HRX_LOG_FILE", NULL);
+  config->cache = cache_read();
 }
 
 const struct config *config_get(void) {

@@ -26,6 +26,7 @@ struct config {
   uint64_t seed;           /* its value */
   int log_level;           /* HRX_LOG=error|warn|info|trace, an enum log_level, default warn */
   const char *log_file;    /* HRX_LOG_FILE or NULL */
+  const char *cache;       /* HRX_CACHE, else $XDG_CACHE_HOME/hrx, else $HOME/.cache/hrx: where compiled code is kept; NULL: nowhere */
 };
 
 /* The configuration. Any thread, also before main. A malformed value is reported on stderr once and its

@@ -149,7 +149,7 @@ hrx_status hrx_stream_fill(hrx_stream *stream, hrx_view view, uint8_t byte) {
                       .fill = {.destination = (void *)view_address(view), .pitch = view.bytes, .slice_pitch = view.bytes,
                                .width = view.bytes, .height = 1, .depth = 1, .pattern = byte, .element_bytes = 1}};
   struct point point;
-  return stream_submit(stream->stream, &task, &point);
+  return queue_submit(stream, &task, &point);
 }
 
 hrx_status hrx_stream_copy(hrx_stream *stream, hrx_view destination, hrx_view source) {
@@ -164,7 +164,7 @@ hrx_status hrx_stream_copy(hrx_stream *stream, hrx_view destination, hrx_view so
                                .destination_slice_pitch = bytes, .source = (const void *)view_address(source),
                                .source_pitch = bytes, .source_slice_pitch = bytes, .width = bytes, .height = 1, .depth = 1}};
   struct point point;
-  status = stream_submit(stream->stream, &task, &point);
+  status = queue_submit(stream, &task, &point);
   if (status == HRX_OK) atomic_fetch_add_explicit(&stream->runtime->statistics.device_copied, bytes, memory_order_relaxed);
   return status;
 }
@@ -279,7 +279,7 @@ hrx_status hrx_stream_dispatch(hrx_stream *stream, hrx_stream_kernel *kernel, hr
   struct point point = {0, 0};
   status = code_enter(stream, kernel->code);
   if (status == HRX_OK) {
-    status = stream_submit(stream->stream, &task, &point);
+    status = queue_submit(stream, &task, &point);
     code_leave(stream, kernel->code, point);
   }
   if (status != HRX_OK) gpu_dispatch_release(task.dispatch);
@@ -302,7 +302,7 @@ hrx_status hrx_stream_submit(hrx_stream *stream) {
 
 hrx_status hrx_stream_synchronize(hrx_stream *stream) {
   struct clock clock = {0};
-  hrx_status status = stream_clock(stream->stream, &clock);
+  hrx_status status = queue_clock(stream, &clock);
   if (status == HRX_OK) status = stream_finish(stream, &clock);
   clock_finish(&clock);
   stream_codes_drop(stream, false);

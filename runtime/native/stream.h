@@ -2,6 +2,7 @@
 #ifndef HRX_NATIVE_STREAM_H
 #define HRX_NATIVE_STREAM_H
 
+#include "native/hip_interop.h"
 #include "native/objects.h"
 
 enum { SCRATCH_CLASSES = 64, STAGING_CHUNK = 4 << 20, STAGING_CHUNKS = 16 };
@@ -25,6 +26,7 @@ struct hrx_stream {
   struct hrx_runtime *runtime; /* counted */
   struct stream *stream;
   bool borrowed;               /* HIP's queue: not released here */
+  struct foreign_queue foreign; /* borrowed: what HIP wants to know of submissions */
   _Atomic bool charged;        /* attach_budget */
   struct hrx_stream *next, *previous; /* runtime->streams */
 
@@ -43,6 +45,30 @@ struct hrx_stream {
     struct hrx_buffer *classes[SCRATCH_CLASSES]; /* by the logarithm of their bytes */
   } scratch;
 };
+
+/* The engine's calls of these names for a stream's queue, with the order that HIP adds to its own queues. All work of a stream goes
+ * through them. */
+static inline hrx_status queue_join(const struct hrx_stream *stream) {
+  return stream->foreign.join != NULL ? stream->foreign.join(stream->foreign.owner) : HRX_OK;
+}
+static inline void queue_submitted(const struct hrx_stream *stream) {
+  if (stream->foreign.submitted != NULL) stream->foreign.submitted(stream->foreign.owner);
+}
+static inline hrx_status queue_submit(const struct hrx_stream *stream, const struct task *task, struct point *out_point) {
+  hrx_status status = queue_join(stream);
+  if (status == HRX_OK) status = stream_submit(stream->stream, task, out_point);
+  if (status == HRX_OK) queue_submitted(stream);
+  return status;
+}
+static inline hrx_status queue_wait_clock(const struct hrx_stream *stream, const struct clock *clock) {
+  hrx_status status = stream_wait_clock(stream->stream, clock);
+  if (status == HRX_OK) queue_submitted(stream);
+  return status;
+}
+static inline hrx_status queue_clock(const struct hrx_stream *stream, struct clock *io_clock) {
+  hrx_status status = queue_join(stream);
+  return status == HRX_OK ? stream_clock(stream->stream, io_clock) : status;
+}
 
 /* A native stream of an engine's one. `borrowed`: it stays its owner's, who keeps it longer. */
 hrx_status stream_wrap(struct hrx_runtime *runtime, struct stream *engine_stream, bool borrowed, hrx_stream **out_stream);

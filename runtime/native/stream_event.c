@@ -11,7 +11,7 @@ struct hrx_event {
 hrx_status hrx_stream_record_event(hrx_stream *stream, hrx_event **out_event) {
   struct hrx_event *event = calloc(1, sizeof *event);
   if (event == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for an event");
-  hrx_status status = stream_clock(stream->stream, &event->clock);
+  hrx_status status = queue_clock(stream, &event->clock);
   if (status != HRX_OK) {
     clock_finish(&event->clock);
     free(event);
@@ -25,7 +25,7 @@ hrx_status hrx_stream_record_event(hrx_stream *stream, hrx_event **out_event) {
 hrx_status hrx_stream_wait_event(hrx_stream *stream, hrx_event *event) {
   if (event->stream->runtime->domain != stream->runtime->domain)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_FOREIGN, "an event of another runtime");
-  return stream_wait_clock(stream->stream, &event->clock);
+  return queue_wait_clock(stream, &event->clock);
 }
 
 bool hrx_event_is_complete(const hrx_event *event) {

@@ -22,7 +22,7 @@ static hrx_status copy_queue(struct hrx_stream *stream, struct access access, vo
                       .copy = {.destination = destination, .destination_pitch = bytes, .destination_slice_pitch = bytes,
                                .source = source, .source_pitch = bytes, .source_slice_pitch = bytes, .width = bytes, .height = 1,
                                .depth = 1}};
-  return stream_submit(stream->stream, &task, out_point);
+  return queue_submit(stream, &task, out_point);
 }
 
 /* Waits for this task and reports the stream's first failure. */
