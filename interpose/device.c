@@ -189,7 +189,10 @@ static hipError_t reset_device(struct hip_state *state, struct hip_device *devic
   reset.found = calloc(reset.capacity + 1, sizeof *reset.found);
   if (reset.found == NULL) return hipErrorOutOfMemory;
   memory_visit(state->domain->memory, reset_visit, &reset);
-  for (size_t i = 0; i < reset.count && i < reset.capacity; i++) memory_free(state->domain->memory, reset.found[i]);
+  for (size_t i = 0; i < reset.count && i < reset.capacity; i++) {
+    engine_storage_forget(state->domain->engine, reset.found[i]->storage);
+    memory_free(state->domain->memory, reset.found[i]);
+  }
   free(reset.found);
   return hipSuccess;
 }

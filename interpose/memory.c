@@ -44,6 +44,7 @@ hipError_t memory_wait_and_free(void *pointer, unsigned kinds) {
   if (status == HRX_OK) status = engine_clock_wait(state->domain->engine, &clock, UINT64_MAX);
   clock_finish(&clock);
   if (status != HRX_OK) return error_of(status);
+  engine_storage_forget(state->domain->engine, allocation->storage);
   memory_free(state->domain->memory, allocation);
   return hipSuccess;
 }

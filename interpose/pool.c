@@ -53,7 +53,9 @@ hipError_t entry_hipMallocFromPoolAsync(void **pointer, size_t bytes, hipMemPool
 }
 
 static hrx_status free_now(void *context) {
-  memory_free(state_existing()->domain->memory, context);
+  const struct domain *domain = state_existing()->domain;
+  engine_storage_forget(domain->engine, ((struct allocation *)context)->storage);
+  memory_free(domain->memory, context);
   return HRX_OK;
 }
 

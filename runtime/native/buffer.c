@@ -40,6 +40,7 @@ static void memory_let_go(struct backing *backing) {
   struct domain *domain = backing->runtime->domain;
   npu_import_release(backing->import);
   if (backing->allocation == NULL || !backing->owned) return;
+  engine_storage_forget(domain->engine, backing->allocation->storage);
   if (backing->allocation->access == 0)
     npu_free(backing->npu, backing->allocation);
   else
