@@ -106,6 +106,7 @@ struct run_options {
   struct stream *stream;    /* NULL: the domain's order */
   struct run *const *after; /* finished or not; a failed one fails this run (clean, nothing poisoned) */
   size_t after_count;
+  struct run *follow;       /* NULL, or one more to come after, whatever becomes of it */
   run_function done;        /* called once on a thread for host functions, after the run is over; may be NULL */
   void *context;
 };

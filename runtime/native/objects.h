@@ -50,7 +50,7 @@ struct hrx_runtime {
   struct graph_capacity capacity;   /* max_submissions */
   struct retirement retirement;
   struct stream_list streams;
-  struct hrx_completion *_Atomic last; /* ORDER_SUBMISSION: what the next submission follows */
+  struct run *last;                 /* ORDER_SUBMISSION: what the next submission follows; a reference; under `opening` */
   struct {
     _Atomic uint64_t allocations, imports, submissions, completions, failed, cancelled, graphs, copy_streams, copied, uploaded,
         downloaded, device_copied, live, peak, staging, edges_inferred, edges_reduced; /* the last two: of prepared graphs */
