@@ -260,7 +260,7 @@ static hrx_status graph_fill(struct graph *graph, const struct graph_options *op
   uint32_t count = graph->plan.count;
   for (uint32_t i = 0; i < count; i++) {
     graph->access_count += nodes[i].task.access_count;
-    graph->opaque_count += nodes[i].task.opaque;
+    graph->opaque_count += node_opaque(&nodes[i].task);
     graph->host |= nodes[i].task.kind == TASK_HOST;
   }
   hrx_status status = HRX_OK;

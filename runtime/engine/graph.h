@@ -51,6 +51,7 @@ struct graph_client {
 struct graph_capacity {
   _Atomic uint32_t inflight;
   uint32_t most;
+  _Atomic uint64_t over, failed, cancelled; /* runs of them so far; failed ones are not counted as cancelled */
 };
 
 struct graph_options {

@@ -72,6 +72,9 @@ struct run {
   struct run *next;
 };
 
+/* Whether the node keeps the order of the whole domain. A join touches nothing: it orders its own graph, no more. */
+static inline bool node_opaque(const struct task *task) { return task->opaque && task->kind != TASK_JOIN; }
+
 /* graph.c */
 struct graph_binding *graph_binding_make(const struct graph *graph); /* with room for all; NULL: out of memory */
 void graph_binding_free(struct graph_binding *binding);

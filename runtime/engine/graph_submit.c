@@ -101,7 +101,7 @@ static bool gate_needed(const struct submission *submission) {
 static bool edges_enough_locked(struct submission *submission) {
   struct graph *graph = submission->graph;
   struct engine *engine = graph->engine;
-  size_t most = submission->options->after_count + 1;
+  size_t most = submission->options->after_count + 2;
   if (gate_needed(submission))
     for (const struct lane *lane = engine->busy; lane != NULL; lane = lane->next_busy) most++;
   if (submission->options->stream == NULL) {
@@ -205,10 +205,23 @@ static void opaques_enter_locked(struct instance *instance) {
   struct graph *graph = instance->graph;
   for (uint32_t i = 0; i < graph->plan.count; i++) {
     const struct slot *slot = &instance->slots[i];
-    if (slot->task.opaque) atomic_store_explicit(&slot->lane->opaque, slot->sequence, memory_order_release);
+    if (node_opaque(&slot->task)) atomic_store_explicit(&slot->lane->opaque, slot->sequence, memory_order_release);
   }
   graph->engine->opaque_inflight += graph->opaque_count;
   graph->engine->runs_opaque += graph->opaque_count;
+}
+
+/* Nothing happens if the run is drained. */
+static void run_follow_locked(struct run *after, struct slot *gate, bool passes) {
+  struct engine *engine = gate->engine;
+  if (after->instance == NULL) return;
+  struct edge *edge = engine->free_edges;
+  engine->free_edges = edge->next;
+  engine->free_edge_count--;
+  *edge = (struct edge){gate, after->followers, passes};
+  after->followers = edge;
+  gate->pending++;
+  count_locked(&engine->statistics.edges, 1);
 }
 
 static void gate_edges_locked(struct submission *submission) {
@@ -220,20 +233,14 @@ static void gate_edges_locked(struct submission *submission) {
       uint64_t last = gate_wait(submission, lane);
       if (last != 0) edge_add_locked(engine, lane_slot_locked(lane, last), gate, lane->use == LANE_OF_STREAM);
     }
+  if (submission->options->follow != NULL) run_follow_locked(submission->options->follow, gate, false);
   for (size_t i = 0; i < submission->options->after_count; i++) {
     struct run *after = submission->options->after[i];
     if (after->cause != NULL && run->doom == NULL) {
       run->doom = after->cause;
       after->cause->references++;
     }
-    if (after->instance == NULL) continue;
-    struct edge *edge = engine->free_edges;
-    engine->free_edges = edge->next;
-    engine->free_edge_count--;
-    *edge = (struct edge){gate, after->followers, true};
-    after->followers = edge;
-    gate->pending++;
-    count_locked(&engine->statistics.edges, 1);
+    run_follow_locked(after, gate, true);
   }
 }
 

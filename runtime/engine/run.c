@@ -46,7 +46,13 @@ void run_gate_open_locked(struct instance *instance, struct aftermath *aftermath
 static void run_end_locked(struct run *run, struct aftermath *aftermath) {
   struct engine *engine = run->graph->engine;
   struct graph_capacity *capacity = run->graph->capacity;
-  if (capacity != NULL) atomic_fetch_sub_explicit(&capacity->inflight, 1, memory_order_relaxed);
+  if (capacity != NULL) {
+    hrx_status status = run->cause != NULL ? run->cause->failure.status : HRX_OK;
+    atomic_fetch_sub_explicit(&capacity->inflight, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&capacity->over, 1, memory_order_relaxed);
+    if (status == HRX_CANCELLED) atomic_fetch_add_explicit(&capacity->cancelled, 1, memory_order_relaxed);
+    if (status != HRX_OK && status != HRX_CANCELLED) atomic_fetch_add_explicit(&capacity->failed, 1, memory_order_relaxed);
+  }
   atomic_store_explicit(&run->finished, time_now_ns(), memory_order_relaxed);
   atomic_fetch_add_explicit(&run->references, 1, memory_order_relaxed); /* for run_ended */
   if (run->done != NULL) {
@@ -104,7 +110,7 @@ void run_task_over_locked(struct slot *slot, struct cause *cause, struct afterma
     struct order_edge edge = plan->edges[i];
     slot_arrive_locked(&instance->slots[edge.to], edge.passes ? cause : NULL, aftermath);
   }
-  if (run->domain && slot->task.opaque) {
+  if (run->domain && node_opaque(&slot->task)) {
     graph->engine->opaque_inflight--;
     graph->engine->runs_opaque--;
   }
