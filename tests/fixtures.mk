@@ -36,3 +36,10 @@ $(FIXTURE_DIR)/soft4_%.co: tests/fixtures/soft.hip
 	$(HIPCC) -c --offload-arch=gfx1030 -$* --cuda-device-only --no-gpu-bundle-output -mcode-object-version=4 $< -o $@
 
 $(addprefix $(B)/tests/unit/,program dispatch scheduler): | $(SOFT_FIXTURES)
+
+# Kernels for direct users of the library.
+$(FIXTURE_DIR)/native.co: tests/fixtures/native.hip
+	@mkdir -p $(@D)
+	$(subst clang-,clang++-,$(CLANG)) $(FIXTURE_CLANG19) -mcode-object-version=5 $< -o $@
+
+$(addprefix $(B)/tests/unit/,native_graph native_completion native_stream gpu_graph): | $(FIXTURE_DIR)/native.co
