@@ -327,7 +327,7 @@ START_TEST(regions_statistics_and_dot_say_what_it_is) {
   unsigned seen = 0;
   for (size_t i = 0; i < count; i++) {
     const hrx_view_access *region = &regions[i];
-    if (region->view.buffer == b) seen |= (region->view.offset == 0 && region->view.bytes == 64 && region->access == HRX_WRITE) << 0;
+    if (region->view.buffer == b) seen |= region->view.offset == 0 && region->view.bytes == 64 && region->access == HRX_WRITE;
     if (region->view.buffer != a) continue;
     seen |= (unsigned)(region->view.offset == 0 && region->view.bytes == 96 && region->access == HRX_WRITE) << 1;
     seen |= (unsigned)(region->view.offset == 96 && region->view.bytes == 32 && region->access == HRX_READ_WRITE) << 2;
@@ -388,7 +388,7 @@ START_TEST(beyond_four_gibibytes_the_whole_range_counts) {
 END_TEST
 
 int main(void) {
-  static const TTest *const tests[] = {operations_run_as_if_one_by_one, a_refused_record_changes_nothing, aliasing_form_lets_bindings_overlap,
+  const TTest *const tests[] = {operations_run_as_if_one_by_one, a_refused_record_changes_nothing, aliasing_form_lets_bindings_overlap,
                                        alignment_is_of_the_absolute_address, everything_can_be_released_while_it_runs,
                                        graphs_that_share_a_buffer_run_in_the_order_of_their_submission,
                                        a_function_that_fails_fails_what_depends_on_it, a_join_orders_its_graph_and_nothing_else,
