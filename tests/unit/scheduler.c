@@ -1,9 +1,14 @@
 /* The scheduler: kernels that wait for each other, quanta, cooperation, cancelling, limits. Each test runs with one core, where
  * nothing progresses unless somebody gives way, and with more. */
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 
+#include "base/config.h"
+#include "gpu/soft/parts.h"
+#include "gpu/soft/scheduler.h"
 #include "soft_launch.h"
 
 START_TEST(waiting_kernel_lets_the_other_one_run) {
@@ -144,6 +149,28 @@ START_TEST(child_of_fork_has_a_device_that_works) {
 }
 END_TEST
 
+/* A worker that has just finished something must not sleep through the end. The pauses sweep the moment of the release over its way
+ * from the last workgroup to its bed; the window was two instructions wide, and wider under a sanitizer. */
+START_TEST(release_is_noticed_at_any_moment) {
+  object_load(SOFT_OBJECT_FAST);
+  struct soft_device *soft = (struct soft_device *)(void *)device;
+  unsigned *total = device_memory(4);
+  enum { ROUNDS = 2000 };
+  for (unsigned i = 0; i < ROUNDS; i++) {
+    struct outcome outcome = {0};
+    scheduler_release(soft->scheduler);
+    soft->scheduler = NULL;
+    ck_assert_int_eq(scheduler_create(config_get()->soft_cores, &soft->scheduler), HRX_OK);
+    struct gpu_dispatch *dispatch = launch_create("count", linear(1, 32), &total, sizeof total);
+    gpu_dispatch_start(dispatch, outcome_note, &outcome);
+    for (unsigned spins = 0; outcome.calls == 0; spins++) spins < 1000 ? _mm_pause() : (void)sched_yield();
+    gpu_dispatch_release(dispatch);
+    for (unsigned pauses = i % 64; pauses > 0; pauses--) _mm_pause();
+  }
+  ck_assert_uint_eq(*total, ROUNDS * 32);
+}
+END_TEST
+
 /* The configuration is read once a process: each way to run is a process of its own. */
 static int run_with(const char *variable, const char *value, bool limited) {
   pid_t child = fork();
@@ -165,6 +192,7 @@ static int run_with(const char *variable, const char *value, bool limited) {
       tcase_add_test(rules, launch_that_nobody_helps_runs_after_many_that_were_helped);
       tcase_add_test(rules, cooperative_launch_must_fit);
       tcase_add_test(rules, child_of_fork_has_a_device_that_works);
+      if (strcmp(variable, "HRX_SOFT_CORES") == 0) tcase_add_test(rules, release_is_noticed_at_any_moment);
     }
     suite_add_tcase(suite, rules);
     int failed = suite_run(suite);
