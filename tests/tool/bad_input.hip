@@ -8,13 +8,26 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sched.h>
 #include <vector>
 
 __global__ void set(int *pointer, int value) { *pointer = value; }
 
-__global__ void endless(volatile int *pointer) {
+__global__ void endless(volatile int *pointer, volatile int *out_runs) {
+  *out_runs = 1;
   while (*pointer == 0) {
   }
+}
+
+/* Launches it and returns once it runs. */
+static hipError_t endless_start(void) {
+  int *pointer = nullptr, *runs = nullptr;
+  if (hipMalloc(&pointer, 4) != hipSuccess || hipMemset(pointer, 0, 4) != hipSuccess) return hipErrorOutOfMemory;
+  if (hipHostMalloc(&runs, 4) != hipSuccess) return hipErrorOutOfMemory;
+  *runs = 0;
+  endless<<<4, 64>>>(pointer, runs);
+  while (*(volatile int *)runs == 0) sched_yield();
+  return hipGetLastError();
 }
 
 static void own_handler(int) { _exit(7); }
@@ -69,11 +82,8 @@ int main(int argc, char **argv) {
     for (void *at : blocks)
       if (hipFree(at) != hipSuccess) printf("a block could not be freed\n");
   } else if (strcmp(what, "endless") == 0 || strcmp(what, "early") == 0 || strcmp(what, "late") == 0) {
-    int *pointer = nullptr;
-    error = hipMalloc(&pointer, 4);
-    error = hipMemset(pointer, 0, 4);
     if (strcmp(what, "early") == 0) signal(SIGINT, own_handler);
-    endless<<<4, 64>>>(pointer);
+    error = endless_start();
     if (strcmp(what, "late") == 0) signal(SIGINT, own_handler);
     printf("started\n");
     fflush(stdout);
@@ -81,11 +91,8 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "idle") == 0 || strcmp(what, "forked") == 0) {
     /* Ctrl-C while no kernel runs, in a process that had some, and in a child of such a one */
     if (!launch_works()) return 1;
-    int *pointer = nullptr;
-    error = hipMalloc(&pointer, 4);
-    error = hipMemset(pointer, 0, 4);
     if (strcmp(what, "forked") == 0) {
-      endless<<<4, 64>>>(pointer);
+      error = endless_start();
       pid_t child = fork();
       if (child == 0)
         for (;;) pause();

@@ -51,7 +51,18 @@ run 0 env HRX_TIMEOUT=0.5 "$hrx" run "$work/bad" endless
 has 'error 702'
 has 'hrx: .*endless'
 has 'goes on: yes'
-interrupt() { want=$1; shift; run "$want" timeout --preserve-status -s INT 3 env --default-signal=INT "$@"; }
+# interrupt WANTED_STATUS PROGRAM ARGUMENTS: Ctrl-C as soon as it says that it has started
+interrupt() {
+  want=$1; shift
+  got=0
+  : >"$work/out"
+  LD_PRELOAD=${SANITIZER_PRELOAD:-} timeout -k 5 240 env --default-signal=INT "$@" >"$work/out" 2>&1 </dev/null &
+  guard=$!
+  until grep -q started "$work/out" || ! kill -0 $guard 2>/dev/null; do :; done
+  kill -INT $guard
+  wait $guard || got=$?
+  [ "$got" = "$want" ] || fail "status $got, not $want: $*"
+}
 interrupt 130 "$hrx" run "$work/bad" endless
 has started
 count 'hrx: kernel .*endless.*Ctrl-C' 1

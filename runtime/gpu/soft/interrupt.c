@@ -15,7 +15,7 @@ _Atomic uint32_t interrupt_resident;
 static _Atomic pid_t asked, watched;    /* the process that has decided; whose watcher lives */
 static _Atomic uint32_t requests, told; /* words to sleep on */
 
-static const uint64_t REPORT_NS = 500000000, LOOK_NS = 5000000;
+static const uint64_t REPORT_NS = 3000000000, LOOK_NS = 5000000;
 
 /* Async-signal-safe: atomics and system calls only. */
 static void interrupted(int number) {

@@ -2,7 +2,7 @@
  *
  * The handler is installed with the first worker thread, and only over SIG_DFL: a program's own way with SIGINT stays untouched,
  * and one that it installs later replaces this. The first SIGINT while a workgroup is resident asks for the report; a thread of its
- * own waits for that, half a second at most, and sends the signal again, which by then has its default action. Without a resident
+ * own waits for that, three seconds at most, and sends the signal again, which by then has its default action. Without a resident
  * workgroup, and in a forked child, the handler does so at once. A second SIGINT ends the process in any case. */
 #ifndef HRX_GPU_SOFT_INTERRUPT_H
 #define HRX_GPU_SOFT_INTERRUPT_H
