@@ -397,6 +397,7 @@ static bool piece_touch(struct builder *builder, struct piece *piece, uint32_t n
   struct cells *cells = &builder->cells;
   uint16_t lane = builder->plan->lane[node];
   unsigned atomics = 0;
+  bool replaced = false;
   uint32_t same = 0;
   for (uint32_t at = piece->list, *link = &piece->list; at != 0; at = *link) {
     struct cell *cell = &cells->items[at];
@@ -404,6 +405,7 @@ static bool piece_touch(struct builder *builder, struct piece *piece, uint32_t n
     builder->plan->steps++;
     atomics += cell->kind == ACCESS_ATOMIC;
     if (mine && kind == ACCESS_WRITE && cell->kind != ACCESS_WRITE) {
+      replaced |= cell->replaced || cell->node != node;
       *link = cell->next;
       cell->next = 0;
       cells_free(cells, at);
@@ -420,10 +422,12 @@ static bool piece_touch(struct builder *builder, struct piece *piece, uint32_t n
   }
   if (same == 0) {
     uint32_t cell = cells_add(cells, node, kind, piece->list);
-    if (cell != 0) piece->list = cell;
-    return cell != 0;
+    if (cell == 0) return false;
+    cells->items[cell].replaced = replaced;
+    piece->list = cell;
+    return true;
   }
-  cells->items[same].replaced |= cells->items[same].node != node;
+  cells->items[same].replaced |= replaced || cells->items[same].node != node;
   cells->items[same].node = node;
   return true;
 }
