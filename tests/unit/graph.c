@@ -11,6 +11,28 @@
 #include "engine/hold.h"
 #include "tests/unit/include/fake_gpu.h"
 
+/* Counts allocations of this process, where no sanitizer has taken the place of malloc. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static _Atomic unsigned long allocations;
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *pointer, size_t bytes);
+void *malloc(size_t bytes) {
+  atomic_fetch_add(&allocations, 1);
+  return __libc_malloc(bytes);
+}
+void *calloc(size_t count, size_t bytes) {
+  atomic_fetch_add(&allocations, 1);
+  return __libc_calloc(count, bytes);
+}
+void *realloc(void *pointer, size_t bytes) {
+  atomic_fetch_add(&allocations, 1);
+  return __libc_realloc(pointer, bytes);
+}
+#else
+static const unsigned long allocations;
+#endif
+
 static struct memory *memory;
 static struct engine *engine;
 static struct allocation *buffers[4];
@@ -642,6 +664,66 @@ START_TEST(bad_graphs_are_refused) {
 }
 END_TEST
 
+START_TEST(a_replay_allocates_nothing) {
+  program_reset();
+  for (int i = 0; i < 8; i++) kernel(FAKE_AT_ONCE, HRX_OK, on(i % 2, 0, 64, ACCESS_READ_WRITE), on(2, 0, 64, ACCESS_READ));
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(1, 0, 64, ACCESS_READ), on(3, 0, 64, ACCESS_WRITE));
+  struct graph *graph = prepare(3);
+  struct stream *stream = stream_new();
+  unsigned long before = 0;
+  bool done = true; /* Check's assertions allocate */
+  for (int i = 0; i < 200; i++) {
+    if (i == 100) before = allocations;
+    struct run *replays[3];
+    struct failure failure;
+    done &= graph_submit(graph, NULL, &replays[0]) == HRX_OK;
+    done &= graph_submit(graph, &(struct run_options){.after = replays, .after_count = 1}, &replays[1]) == HRX_OK;
+    done &= graph_submit(graph, &(struct run_options){.stream = stream}, &replays[2]) == HRX_OK;
+    for (int k = 0; k < 3; k++) fake_done(running(a));
+    for (int k = 0; k < 3; k++) {
+      done &= run_wait(replays[k], UINT64_MAX) == HRX_OK;
+      run_result(replays[k], &failure);
+      done &= failure.status == HRX_OK;
+      run_release(replays[k]);
+    }
+  }
+  before = allocations - before;
+  ck_assert(done);
+  ck_assert_uint_eq(before, 0);
+  stream_release(stream);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(a_large_graph_is_small) {
+  enum { MANY = 100000 };
+  struct graph_node *nodes = calloc(MANY, sizeof *nodes);
+  struct access *uses = calloc(MANY, sizeof *uses);
+  for (int spread = 0; spread < 2; spread++) {
+    for (uint32_t i = 0; i < MANY; i++) {
+      size_t offset = spread ? i * 8u : 0;
+      uses[i] = on(0, offset, 8, ACCESS_WRITE);
+      nodes[i].task = (struct task){.kind = TASK_FILL, .accesses = &uses[i], .access_count = 1,
+                                    .fill = {.destination = (char *)buffers[0]->address + offset, .width = 8, .height = 1,
+                                             .depth = 1, .pattern = i & 0xff, .element_bytes = 1}};
+      nodes[i].lane_class = LANE_COPY;
+    }
+    struct graph *graph = NULL;
+    ck_assert_int_eq(graph_prepare(engine, &(struct graph_options){0}, nodes, MANY, &graph), HRX_OK);
+    struct graph_statistics statistics;
+    graph_statistics(graph, &statistics);
+    ck_assert_msg(statistics.bytes < (size_t)MANY * 1024, "%zu bytes a node", statistics.bytes / MANY);
+    ck_assert_uint_eq(statistics.inferred, spread ? 0 : MANY - 1);
+    ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+    ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+    ck_assert_int_eq(byte_at(0, spread ? (MANY - 1) * 8 : 0), (MANY - 1) & 0xff);
+    graph_release(graph);
+  }
+  free(nodes);
+  free(uses);
+}
+END_TEST
+
 static void device_start(void *payload, gpu_done done, void *context) {
   atomic_fetch_add((_Atomic int *)payload, 1);
   done(context, NULL);
@@ -684,6 +766,8 @@ int main(void) {
   tcase_add_test(tests, closure_keeps_to_the_callers_order);
   tcase_add_test(tests, host_functions_are_shared_and_released_once);
   tcase_add_test(tests, bad_graphs_are_refused);
+  tcase_add_test(tests, a_replay_allocates_nothing);
+  tcase_add_test(tests, a_large_graph_is_small);
   tcase_add_test(tests, other_engines_start_like_dispatches);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
