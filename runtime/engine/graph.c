@@ -10,9 +10,9 @@ enum { SLOTS_DEFAULT = 2, SPARE_RUNS = 2, NODES_MOST = 1 << 29 };
 
 /* --- bindings --- */
 
-void graph_binding_free(struct graph_binding *binding) {
+void graph_binding_free(struct engine *engine, struct graph_binding *binding) {
   if (binding == NULL) return;
-  free(binding->tasks);
+  block_return(engine, binding->tasks);
   free(binding->accesses);
   free(binding->entries);
   free(binding->exits);
@@ -24,7 +24,7 @@ void graph_binding_drop(struct engine *engine, struct graph_binding *binding) {
   pthread_mutex_lock(&engine->lock);
   bool last = --binding->references == 0;
   pthread_mutex_unlock(&engine->lock);
-  if (last) graph_binding_free(binding);
+  if (last) graph_binding_free(engine, binding);
 }
 
 struct graph_binding *graph_binding_make(const struct graph *graph) {
@@ -32,12 +32,12 @@ struct graph_binding *graph_binding_make(const struct graph *graph) {
   struct graph_binding *binding = calloc(1, sizeof *binding);
   if (binding == NULL) return NULL;
   binding->references = 1;
-  binding->tasks = calloc(plan->count, sizeof *binding->tasks);
+  binding->tasks = block_take(graph->engine, plan->count, sizeof *binding->tasks);
   binding->accesses = calloc(graph->access_count + 1, sizeof *binding->accesses);
   binding->entries = calloc(plan->entries.count + 1, sizeof *binding->entries);
   binding->exits = calloc(plan->exits.count + 1, sizeof *binding->exits);
   if (binding->tasks != NULL && binding->accesses != NULL && binding->entries != NULL && binding->exits != NULL) return binding;
-  graph_binding_free(binding);
+  graph_binding_free(graph->engine, binding);
   return NULL;
 }
 
@@ -85,7 +85,7 @@ static void instance_free(struct instance *instance) {
     if (instance->lanes[i] != NULL) lane_return_locked(&engine->lanes, instance->lanes[i]);
   pthread_mutex_unlock(&engine->lock);
   graph_binding_drop(engine, instance->binding);
-  free(instance->slots);
+  block_return(engine, instance->slots);
   free(instance->lanes);
   free(instance->base);
   free(instance);
@@ -150,7 +150,7 @@ hrx_status instance_make(struct graph *graph, struct instance **out_instance) {
   instance->graph = graph;
   instance->gate.engine = engine;
   instance->gate.instance = instance;
-  instance->slots = calloc(graph->plan.count, sizeof *instance->slots);
+  instance->slots = block_take(engine, graph->plan.count, sizeof *instance->slots);
   instance->lanes = calloc(graph->plan.lane_count, sizeof(*instance->lanes));
   instance->base = calloc(graph->plan.lane_count, sizeof *instance->base);
   hrx_status status = HRX_OK;
