@@ -66,4 +66,4 @@ install: all
 	for name in $(STAND_INS); do ln -sf ../libhrx_interpose.so $(DESTDIR)$(PREFIX)/lib/hip/$$name || exit 1; done
 	install -m 644 include/hrx/*.h $(DESTDIR)$(PREFIX)/include/hrx/
 
--include tests/bench/rules.mk tests/model/rules.mk
+-include tests/bench/rules.mk tests/model/rules.mk tests/native/rules.mk
