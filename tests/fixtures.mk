@@ -35,7 +35,7 @@ $(FIXTURE_DIR)/soft4_%.co: tests/fixtures/soft.hip
 	@mkdir -p $(@D)
 	$(HIPCC) -c --offload-arch=gfx1030 -$* --cuda-device-only --no-gpu-bundle-output -mcode-object-version=4 $< -o $@
 
-$(addprefix $(B)/tests/unit/,program dispatch scheduler): | $(SOFT_FIXTURES)
+$(addprefix $(B)/tests/unit/,program dispatch scheduler native_memory native_kernel contract): | $(SOFT_FIXTURES)
 
 # Kernels for direct users of the library.
 $(FIXTURE_DIR)/native.co: tests/fixtures/native.hip
