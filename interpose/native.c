@@ -1,17 +1,15 @@
 /* HIP's streams for native runtimes of the same process (native/hip_interop.h). */
-#include "native/hip_interop.h"
+#include "interpose/native.h"
 
 #include "interpose/error.h"
-#include "interpose/real.h"
 #include "interpose/stream.h"
+#include "native/hip_interop.h"
 
 static hrx_status join(void *owner) { return hip_stream_join(owner); }
 static void submitted(void *owner) { hip_stream_touched(owner); }
 
 static hrx_status queue_find(void *hip_stream, struct foreign_queue *out_queue) {
   struct ihipStream_t *stream = NULL;
-  if (real_library_used())
-    return hrx_fail(HRX_UNSUPPORTED, "the HIP calls of this process go to the real HIP library, which has streams of its own");
   hipError_t error = hip_stream_find(hip_stream, &stream);
   if (error != hipSuccess)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_HANDLE, "%p is no stream of HIP's: %s", hip_stream, error_name(error));
@@ -23,4 +21,4 @@ static hrx_status queue_find(void *hip_stream, struct foreign_queue *out_queue) 
 
 static const struct hip_interop interop = {.queue_find = queue_find};
 
-__attribute__((constructor)) static void offer(void) { hip_interop_register(&interop); }
+void native_offer(void) { hip_interop_register(&interop); }

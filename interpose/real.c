@@ -12,6 +12,7 @@
 #include "gpu/hip/library.h"
 #include "interpose/entry.h"
 #include "interpose/entrypoints.h"
+#include "interpose/native.h"
 #include "interpose/state.h"
 #include "interpose/table.h"
 
@@ -80,7 +81,10 @@ __attribute__((constructor)) static void decide(void) {
   void *library = NULL;
   entry_tracing = log_enabled(LOG_TRACE);
   entry_error_overwrites = state_hip_version() < 7;
-  if (!forward_wanted(&library)) return;
+  if (!forward_wanted(&library)) {
+    native_offer();
+    return;
+  }
   table_forward(library);
   used = true;
 }

@@ -215,6 +215,7 @@ void memory_free(struct memory *memory, struct allocation *allocation) {
     memory->statistics.live--;
     memory->statistics.frees++;
     record->charged = 0;
+    record->allocation.serial = 0; /* who kept the old one sees that it is gone */
     if (record->chunk.address != 0)
       heap_return(&memory->heap, &record->chunk);
     else

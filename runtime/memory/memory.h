@@ -34,7 +34,7 @@ struct allocation {
   unsigned flags;          /* the caller's own (HIP flags), kept for queries */
   unsigned access;         /* MEMORY_READ | MEMORY_WRITE: what kernels may do */
   int device;              /* ordinal that owns it */
-  uint64_t serial;         /* unique for the life of the process: tells a reused address from the old one */
+  uint64_t serial;         /* unique for the life of the process: tells a reused address from the old one; 0: free */
   struct storage *storage; /* the bytes behind it; two views may share one */
   size_t storage_offset;   /* of `address` in it */
   void *owner;             /* whoever allocated it may leave a mark; NULL at first */

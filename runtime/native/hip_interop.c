@@ -63,7 +63,7 @@ hrx_status hrx_runtime_stream(hrx_runtime *runtime, void *hip_stream, hrx_stream
   const struct hip_interop *interop = atomic_load(&registered);
   struct foreign_queue queue = {0};
   struct hrx_stream *stream = NULL;
-  if (interop == NULL) return hrx_fail(HRX_UNSUPPORTED, "there is no HIP in this process");
+  if (interop == NULL) return hrx_fail(HRX_UNSUPPORTED, "hrx does not handle the HIP calls of this process: its streams are the real HIP library's");
   status = interop->queue_find(hip_stream, &queue);
   if (status == HRX_OK) status = stream_wrap(runtime, queue.queue, true, &stream);
   if (status != HRX_OK) return status;
