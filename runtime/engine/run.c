@@ -85,7 +85,7 @@ static void instance_drained_locked(struct instance *instance, struct aftermath 
   engine->runs_inflight -= run->domain;
   for (struct edge *edge = run->followers, *next; edge != NULL; edge = next) {
     next = edge->next;
-    slot_arrive_locked(edge->waiter, run->cause, aftermath);
+    slot_arrive_locked(edge->waiter, edge->passes ? run->cause : NULL, aftermath);
     edge->next = engine->free_edges;
     engine->free_edges = edge;
     engine->free_edge_count++;

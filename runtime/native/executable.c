@@ -188,7 +188,11 @@ hrx_status hrx_graph_prepare(hrx_graph *graph, hrx_executable **out_executable) 
     free(executable);
     return status;
   }
+  struct graph_statistics found;
+  graph_statistics(executable->graph, &found);
   atomic_fetch_add_explicit(&graph->runtime->statistics.graphs, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&graph->runtime->statistics.edges_inferred, found.inferred, memory_order_relaxed);
+  atomic_fetch_add_explicit(&graph->runtime->statistics.edges_reduced, found.reduced, memory_order_relaxed);
   *out_executable = executable;
   return HRX_OK;
 }

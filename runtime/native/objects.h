@@ -52,8 +52,8 @@ struct hrx_runtime {
   struct stream_list streams;
   struct run *last;                 /* ORDER_SUBMISSION: what the next submission follows; a reference; under `opening` */
   struct {
-    _Atomic uint64_t allocations, imports, submissions, completions, failed, cancelled, graphs, copy_streams, copied, uploaded,
-        downloaded, device_copied, live, peak, staging, edges_inferred, edges_reduced; /* the last two: of prepared graphs */
+    _Atomic uint64_t allocations, imports, submissions, graphs, copy_streams, copied, uploaded,
+        downloaded, live, peak, staging, edges_inferred, edges_reduced; /* the last two: of prepared graphs */
   } statistics;
 };
 

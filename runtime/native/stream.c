@@ -164,9 +164,7 @@ hrx_status hrx_stream_copy(hrx_stream *stream, hrx_view destination, hrx_view so
                                .destination_slice_pitch = bytes, .source = (const void *)view_address(source),
                                .source_pitch = bytes, .source_slice_pitch = bytes, .width = bytes, .height = 1, .depth = 1}};
   struct point point;
-  status = queue_submit(stream, &task, &point);
-  if (status == HRX_OK) atomic_fetch_add_explicit(&stream->runtime->statistics.device_copied, bytes, memory_order_relaxed);
-  return status;
+  return queue_submit(stream, &task, &point);
 }
 
 /* The whole buffer, once, however many views of it there are. */
