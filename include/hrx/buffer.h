@@ -40,7 +40,8 @@ hrx_view hrx_buffer_view(hrx_buffer *buffer);
 hrx_status hrx_view_slice(hrx_view view, size_t offset, size_t bytes, hrx_view *out_view);
 
 /* Takes a stream's buffer (stream.h), all its work done or submitted, into the runtime's domain. Both handles then show the
- * same memory; it is charged once. Errors: INVALID/FOREIGN for a stream of another runtime; INVALID/PLACEMENT. */
+ * same memory; it is charged once. `placement` is GPU_LOCAL or SHARED. Errors: INVALID/FOREIGN for a stream of another runtime, and for what is no
+ * stream's buffer; INVALID/PLACEMENT; BUSY/BUDGET. */
 hrx_status hrx_buffer_adopt(hrx_runtime *runtime, hrx_buffer *stream_buffer, hrx_placement placement, unsigned npu,
                             hrx_buffer **out_buffer);
 
@@ -58,7 +59,7 @@ void *hrx_map_pointer(hrx_map *map);
 size_t hrx_map_bytes(const hrx_map *map);
 void hrx_map_release(hrx_map *map); /* unmaps; NULL is accepted */
 
-/* map, copy, unmap. */
+/* map, copy, unmap. Errors: as those; INVALID/RANGE if the count is not the length of the view. */
 hrx_status hrx_view_read(hrx_view view, void *out_bytes, size_t bytes);
 hrx_status hrx_view_write(hrx_view view, const void *bytes, size_t count);
 

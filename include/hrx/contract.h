@@ -35,11 +35,12 @@ hrx_status hrx_contract_push_u64(hrx_contract *contract, uint64_t value);
 hrx_status hrx_contract_push_i64(hrx_contract *contract, int64_t value);
 hrx_status hrx_contract_push_f64(hrx_contract *contract, double value);
 
-/* Each pushed at the width that the kernel declares for that argument (4 or 8 bytes) when the kernel is loaded. Errors then:
+/* Each pushed at the width that the kernel declares for that argument (4 or 8 bytes) when the kernel is loaded, behind all other
+ * constants: those must be pushed first. An NPU kernel's indices share evenly what its other constants leave. Errors then:
  * INVALID/CONTRACT if a value does not fit. */
 hrx_status hrx_contract_push_indices(hrx_contract *contract, const uint64_t *values, size_t count);
 
-/* The same as JSON: {"bindings":[{"bytes":4096,"alignment":16,"access":"read","layout":"row-major"}],
+/* The same as JSON (access: "read", "write", "read-write", "atomic"; constants: u32, i32, u64, i64, f32, f64, index): {"bindings":[{"bytes":4096,"alignment":16,"access":"read","layout":"row-major"}],
  * "constants":[{"u32":7},{"f32":0.5}] or "constants":{"hex":"0a00..."}}. An unknown field is an error with its place. */
 hrx_status hrx_contract_parse(const char *json, size_t bytes, hrx_contract **out_contract);
 

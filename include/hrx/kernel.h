@@ -58,7 +58,7 @@ typedef struct hrx_configuration {
   const char *name, *value;
 } hrx_configuration;
 
-/* Compiles HIP source through hiprtc, for `target` (NULL: the runtime's GPU). The result is kept in a cache on disk
+/* Compiles HIP source through hiprtc, for `target` (NULL: the runtime's GPU). Kernels are found by name if they are extern "C". The result is kept in a cache on disk
  * ($XDG_CACHE_HOME/hrx, HRX_CACHE), found again by source, target, configuration and compiler, and verified by digest when read.
  * Errors: COMPILE with the compiler's first lines in the message (all of them: hrx_artifact_report of *out_artifact, which is
  * also set on COMPILE); UNSUPPORTED if there is no hiprtc; IO for the file. */

@@ -46,8 +46,8 @@ typedef struct hrx_runtime_options {
   size_t size;
   uint64_t memory_budget;   /* bytes of all buffers together; 0: none */
   unsigned gpu_index;       /* which GPU */
-  unsigned max_submissions; /* in flight at once; 0: 64 */
-  unsigned graph_slots;     /* submissions of one executable in flight at once; 0: 2 */
+  unsigned max_submissions; /* in flight at once, up to 2^20; 0: 64 */
+  unsigned graph_slots;     /* submissions of one executable in flight at once, up to 1024; 0: 2 */
   unsigned compute_lanes;   /* GPU lanes of one submission, up to 64; 0: 4 */
   hrx_order order;
   hrx_gpu_kind gpu;
@@ -64,7 +64,8 @@ hrx_status hrx_runtime_shared(hrx_runtime **out_runtime);
 /* The same runtime once more. Returns its argument. */
 hrx_runtime *hrx_runtime_retain(hrx_runtime *runtime);
 
-/* The last release lets go of the domain once no buffer, graph, stream or work of it is left. NULL is accepted. */
+/* The last release lets go of the domain once no buffer, graph, stream or work of it is left, on a thread of the library: its memory
+ * may go a little later. NULL is accepted. */
 void hrx_runtime_release(hrx_runtime *runtime);
 
 /* Whether the view lies in a live buffer of this runtime's domain. */

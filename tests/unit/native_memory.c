@@ -267,6 +267,23 @@ START_TEST(adopted_memory_is_charged_once_and_as_long_as_it_lives) {
 }
 END_TEST
 
+START_TEST(scratch_is_given_up_for_a_budget_that_is_full) {
+  hrx_runtime *own = runtime_new(&(hrx_runtime_options){.size = sizeof(hrx_runtime_options), .memory_budget = 100000});
+  hrx_stream *stream = NULL;
+  hrx_buffer *scratch = NULL, *buffer = NULL;
+  OK(hrx_stream_open(own, &stream));
+  OK(hrx_stream_attach_budget(stream));
+  OK(hrx_stream_scratch(stream, 70000, &scratch));
+  FAILS(hrx_buffer_create(own, 50000, HRX_GPU_LOCAL, 0, &buffer), BUSY, BUDGET); /* in use */
+  hrx_stream_recycle(stream, scratch);
+  OK(hrx_buffer_create(own, 50000, HRX_GPU_LOCAL, 0, &buffer));
+  ck_assert_uint_eq(own->charged, 50000);
+  hrx_buffer_release(buffer);
+  hrx_stream_close(stream);
+  hrx_runtime_release(own);
+}
+END_TEST
+
 /* --- maps --- */
 
 START_TEST(many_readers_or_one_writer_of_a_byte) {
@@ -487,6 +504,7 @@ int main(void) {
   tcase_add_test(tests, a_slice_cannot_leave_its_parent_or_wrap);
   tcase_add_test(tests, the_budget_is_charged_before_memory_is_there);
   tcase_add_test(tests, adopted_memory_is_charged_once_and_as_long_as_it_lives);
+  tcase_add_test(tests, scratch_is_given_up_for_a_budget_that_is_full);
   tcase_add_test(tests, many_readers_or_one_writer_of_a_byte);
   tcase_add_test(tests, local_memory_has_no_host_map);
   tcase_add_test(tests, the_host_and_the_device_see_what_the_other_wrote);
