@@ -48,8 +48,12 @@ hrx_status gpu_executable_launch(struct hrx_stream *stream, struct hrx_gpu_execu
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_FOREIGN, "launch: a graph of another runtime");
   struct run_options options = {.stream = stream->stream};
   for (;;) {
-    hrx_status status = graph_submit(executable->graph, &options, out_run);
-    if (status == HRX_OK) run_remember(executable, *out_run);
+    hrx_status status = queue_join(stream);
+    if (status == HRX_OK) status = graph_submit(executable->graph, &options, out_run);
+    if (status == HRX_OK) {
+      queue_submitted(stream);
+      run_remember(executable, *out_run);
+    }
     if (status != HRX_BUSY || hrx_last_reason() != HRX_REASON_SLOTS) return status;
     status = slot_wait(executable);
     if (status != HRX_OK) return status;
