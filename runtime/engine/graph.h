@@ -43,7 +43,7 @@ struct graph_client {
   hrx_status (*payload_make)(void *context, uint32_t node, struct task *io_task);
   /* Brings it up to date after graph_changed; the instance is idle. May also change io_task->fill and ->copy. */
   hrx_status (*payload_renew)(void *context, uint32_t node, struct task *io_task);
-  void (*release)(void *context); /* once, when neither the graph nor a run of it is left */
+  void (*release)(void *context); /* once, when neither the graph nor a run of it is left; perhaps on the thread that ended one */
   void *context;
 };
 
@@ -128,7 +128,7 @@ hrx_status run_wait(struct run *run, uint64_t deadline_ns);
 /* HRX_OK, or the first failure (CANCELLED for a cancelled run); only once it is over. */
 void run_result(const struct run *run, struct failure *out_failure);
 
-/* Nodes that have not started will not (CANCELLED); those that run drain. If nothing of it runs, the run is over and its capacity
+/* Nodes that have not started will not (CANCELLED); those that run drain. The result is CANCELLED only if a node was left to skip. If nothing of it runs, the run is over and its capacity
  * and graph slot are free at once, although what waits for its nodes still waits for all that they waited for. */
 void run_cancel(struct run *run);
 

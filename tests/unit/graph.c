@@ -14,23 +14,23 @@
 /* Counts allocations of this process, where no sanitizer has taken the place of malloc. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static _Atomic unsigned long allocations;
+static _Atomic unsigned long refused_from = -1ul; /* allocations from this one on fail */
+static bool refused(void) { return atomic_fetch_add(&allocations, 1) >= atomic_load(&refused_from); }
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *pointer, size_t bytes);
 void *malloc(size_t bytes) {
-  atomic_fetch_add(&allocations, 1);
-  return __libc_malloc(bytes);
+  return refused() ? NULL : __libc_malloc(bytes);
 }
 void *calloc(size_t count, size_t bytes) {
-  atomic_fetch_add(&allocations, 1);
-  return __libc_calloc(count, bytes);
+  return refused() ? NULL : __libc_calloc(count, bytes);
 }
 void *realloc(void *pointer, size_t bytes) {
-  atomic_fetch_add(&allocations, 1);
-  return __libc_realloc(pointer, bytes);
+  return refused() ? NULL : __libc_realloc(pointer, bytes);
 }
 #else
 static const unsigned long allocations;
+static unsigned long refused_from;
 #endif
 
 static struct memory *memory;
@@ -695,6 +695,42 @@ START_TEST(a_replay_allocates_nothing) {
 }
 END_TEST
 
+/* Every allocation in turn is the first that fails; what was refused can be tried again. */
+START_TEST(no_memory_is_an_error_and_no_more) {
+  program_reset();
+  fill(0, 0, 64, 1);
+  copy(1, 0, 64);
+  fill(1, 32, 64, 2);
+  program.nodes[2].after = (uint32_t[]){0, 1};
+  program.nodes[2].after_count = 2;
+  struct stream *stream = stream_new();
+  for (int order = GRAPH_INFERRED; order <= GRAPH_EXPLICIT; order++)
+    for (unsigned long left = 0;; left++) {
+      struct graph_options options = {.order = (enum graph_order)order, .keep_edges = true,
+                                      .client = {NULL, NULL, client_release, &program}};
+      struct graph *graph = NULL;
+      struct run *one = NULL, *two = NULL;
+      unsigned before = program.released;
+      refused_from = allocations + left;
+      hrx_status prepared = graph_prepare(engine, &options, program.nodes, program.count, &graph);
+      hrx_status first = prepared == HRX_OK ? graph_submit(graph, NULL, &one) : prepared;
+      hrx_status second = prepared == HRX_OK ? graph_submit(graph, &(struct run_options){.stream = stream}, &two) : prepared;
+      hrx_status moved = prepared == HRX_OK ? graph_rebind(graph, &(struct graph_move){buffers[0], buffers[2], 0, 0, 64}, 1) : prepared;
+      refused_from = -1ul;
+      ck_assert(first == HRX_OK || first == HRX_OUT_OF_MEMORY);
+      ck_assert(second == HRX_OK || second == HRX_OUT_OF_MEMORY);
+      ck_assert(moved == HRX_OK || moved == HRX_OUT_OF_MEMORY);
+      if (one != NULL) ck_assert_int_eq(finish(one), HRX_OK);
+      if (two != NULL) ck_assert_int_eq(finish(two), HRX_OK);
+      if (graph != NULL) ck_assert_int_eq(finish(submit(graph)), HRX_OK);
+      graph_release(graph);
+      ck_assert_uint_eq(program.released, before + (graph != NULL));
+      if (prepared == HRX_OK && first == HRX_OK && second == HRX_OK && moved == HRX_OK) break;
+    }
+  stream_release(stream);
+}
+END_TEST
+
 START_TEST(a_large_graph_is_small) {
   enum { MANY = 100000 };
   struct graph_node *nodes = calloc(MANY, sizeof *nodes);
@@ -767,6 +803,7 @@ int main(void) {
   tcase_add_test(tests, host_functions_are_shared_and_released_once);
   tcase_add_test(tests, bad_graphs_are_refused);
   tcase_add_test(tests, a_replay_allocates_nothing);
+  tcase_add_test(tests, no_memory_is_an_error_and_no_more);
   tcase_add_test(tests, a_large_graph_is_small);
   tcase_add_test(tests, other_engines_start_like_dispatches);
   suite_add_tcase(suite, tests);
