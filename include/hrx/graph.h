@@ -75,7 +75,8 @@ hrx_status hrx_executable_submit_after(hrx_executable *executable, hrx_completio
 hrx_status hrx_executable_regions(const hrx_executable *executable, hrx_view_access *out_regions, size_t capacity,
                                   size_t *out_count);
 
-/* For later submissions, whatever was recorded inside from[i] lies at the same place inside to[i]. No new prepare. Errors:
+/* For later submissions, whatever lies inside from[i] (as recorded, or where the last rebind put it) lies at the same place
+ * inside to[i]. No new prepare. Errors:
  * INVALID/RANGE for other lengths or an access that is only partly inside; /ALIASING if targets overlap each other or
  * something that stays; /ALIGNMENT, /PLACEMENT, /FOREIGN. Nothing is changed then. */
 hrx_status hrx_executable_rebind(hrx_executable *executable, const hrx_view *from, const hrx_view *to, size_t count);
@@ -107,7 +108,8 @@ hrx_status hrx_completion_wait_timeout(hrx_completion *completion, uint64_t nano
 /* The same without waiting. Errors: BUSY/DEVICE_WORK while it is not complete. */
 hrx_status hrx_completion_result(const hrx_completion *completion);
 
-/* What has not started will not; what runs is finished. No error if it is complete already. */
+/* What has not started will not; what runs is finished. Later submissions that need what it would have written are CANCELLED
+ * too. No error if it is complete already. */
 hrx_status hrx_completion_cancel(hrx_completion *completion);
 
 typedef struct hrx_profile {
@@ -120,7 +122,7 @@ hrx_status hrx_completion_profile(const hrx_completion *completion, hrx_profile 
 /* A descriptor that poll and epoll report readable when it is complete; the caller's to close. */
 hrx_status hrx_completion_event_fd(hrx_completion *completion, int *out_descriptor);
 
-/* Calls `function` once on a thread of the runtime when it is complete, or soon if it already is. What it returns or fails
+/* Calls `function` once on a thread of the runtime when it is complete, or soon if it already is; a thread waits for that. What it returns or fails
  * at concerns nobody else. */
 typedef void (*hrx_completion_function)(void *context, hrx_completion *completion);
 hrx_status hrx_completion_on_complete(hrx_completion *completion, hrx_completion_function function, void *context);

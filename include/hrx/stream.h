@@ -60,7 +60,7 @@ hrx_status hrx_stream_set_scratch_limit(hrx_stream *stream, uint64_t bytes); /* 
 hrx_status hrx_stream_record_event(hrx_stream *stream, hrx_event **out_event);
 hrx_status hrx_stream_wait_event(hrx_stream *stream, hrx_event *event);
 bool hrx_event_is_complete(const hrx_event *event);
-hrx_status hrx_event_wait(hrx_event *event);
+hrx_status hrx_event_wait(hrx_event *event); /* reports a failure of its stream, as hrx_stream_synchronize does */
 void hrx_event_release(hrx_event *event);
 
 /* Makes sure that queued work has been given to the device; costs nothing where it always is. */
@@ -69,7 +69,8 @@ hrx_status hrx_stream_submit(hrx_stream *stream);
 /* Waits for all of it and reports its first failure. Independent of how much unrelated memory and work there is. */
 hrx_status hrx_stream_synchronize(hrx_stream *stream);
 
-/* An empty explicit graph for this stream (gpu_graph.h), and runs of finished ones. */
+/* An empty explicit graph for this stream (gpu_graph.h), and runs of finished ones, on any stream of their runtime. A run is in
+ * order with the rest of its stream. Launching waits while four runs of one graph are in flight. */
 hrx_status hrx_stream_graph(hrx_stream *stream, hrx_gpu_graph **out_graph);
 hrx_status hrx_stream_launch(hrx_stream *stream, hrx_gpu_executable *executable);
 
