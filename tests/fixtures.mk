@@ -43,4 +43,5 @@ $(FIXTURE_DIR)/native.co: tests/fixtures/native.hip
 	$(subst clang-,clang++-,$(CLANG)) $(FIXTURE_CLANG19) -mcode-object-version=5 $< -o $@
 
 $(addprefix $(B)/tests/unit/,native_graph native_completion native_stream gpu_graph): | $(FIXTURE_DIR)/native.co
+$(B)/tests/unit/native_graph: | $(B)/lib/npu/copy.so
 $(B)/tests/unit/native_kernel: | $(FIXTURES) $(NPU_PROGRAMS)

@@ -357,6 +357,65 @@ START_TEST(regions_statistics_and_dot_say_what_it_is) {
 }
 END_TEST
 
+/* The programs lie in lib/npu beside tests/unit. */
+static hrx_npu_kernel *copy_program(hrx_runtime *runtime) {
+  char path[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  ck_assert_int_gt(length, 0);
+  path[length] = '\0';
+  for (int i = 0; i < 3; i++) *strrchr(path, '/') = '\0';
+  strncat(path, "/lib/npu/copy.so", sizeof path - strlen(path) - 1);
+  hrx_npu *npu;
+  hrx_npu_kernel *kernel;
+  hrx_contract *contract = contract_of((hrx_access[]){HRX_WRITE, HRX_READ}, 2);
+  OK(hrx_runtime_npu(runtime, 0, &npu));
+  OK(hrx_npu_kernel_load_file(npu, path, "copy", 2, contract, &kernel));
+  hrx_contract_release(contract);
+  return kernel;
+}
+
+START_TEST(gpu_and_npu_work_in_one_graph) {
+  hrx_runtime *runtime = runtime_new();
+  hrx_npu_kernel *copy = copy_program(runtime);
+  hrx_gpu_kernel *increment = increment_kernel(runtime, 2);
+  hrx_buffer *shared = buffer_of(runtime, BYTES, HRX_SHARED), *other = buffer_of(runtime, BYTES, HRX_SHARED),
+             *third = buffer_of(runtime, BYTES, HRX_SHARED), *local = buffer_of(runtime, BYTES, HRX_NPU_LOCAL), *host = buffer_new(runtime);
+  hrx_graph *graph = graph_new(runtime);
+  FAILS(hrx_graph_gpu(graph, increment, (hrx_view[]){whole(local)}, 1, NULL), HRX_INVALID, HRX_REASON_PLACEMENT);
+  FAILS(hrx_graph_npu(graph, copy, (hrx_view[]){whole(shared), whole(host)}, 2, NULL), HRX_INVALID, HRX_REASON_PLACEMENT);
+  ck_assert_uint_eq(hrx_graph_node_count(graph), 0);
+  OK(hrx_graph_fill(graph, whole(shared), 1, NULL));
+  OK(hrx_graph_gpu(graph, increment, (hrx_view[]){whole(shared)}, 1, NULL));
+  OK(hrx_graph_npu(graph, copy, (hrx_view[]){whole(local), whole(shared)}, 2, NULL));
+  OK(hrx_graph_fill(graph, whole(shared), 0, NULL));
+  OK(hrx_graph_npu(graph, copy, (hrx_view[]){whole(other), whole(local)}, 2, NULL));
+  OK(hrx_graph_copy(graph, whole(host), whole(local), NULL));
+  hrx_executable *executable = prepared(graph);
+  for (int i = 0; i < 20; i++) {
+    run_once(executable);
+    words_are(other, 0x01010103);
+    words_are(host, 0x01010103);
+    words_are(shared, 0);
+  }
+  hrx_view from = whole(other), to = whole(host);
+  FAILS(hrx_executable_rebind(executable, &from, &to, 1), HRX_INVALID, HRX_REASON_PLACEMENT); /* the NPU writes there */
+  to = whole(third);
+  OK(hrx_executable_rebind(executable, &from, &to, 1));
+  memset(hrx_buffer_address(other), 0, BYTES);
+  hrx_buffer_release(other);
+  for (int i = 0; i < 5; i++) run_once(executable);
+  words_are(third, 0x01010103);
+  hrx_executable_release(executable);
+  hrx_npu_kernel_release(copy);
+  hrx_gpu_kernel_release(increment);
+  hrx_buffer_release(shared);
+  hrx_buffer_release(third);
+  hrx_buffer_release(local);
+  hrx_buffer_release(host);
+  hrx_runtime_release(runtime);
+}
+END_TEST
+
 START_TEST(beyond_four_gibibytes_the_whole_range_counts) {
   hrx_runtime *runtime = runtime_new();
   size_t bytes = (UINT64_C(4) << 30) + 4099;
@@ -393,6 +452,7 @@ int main(void) {
                                        graphs_that_share_a_buffer_run_in_the_order_of_their_submission,
                                        a_function_that_fails_fails_what_depends_on_it, a_join_orders_its_graph_and_nothing_else,
                                        rebinding_moves_later_submissions, constants_change_for_later_submissions,
-                                       regions_statistics_and_dot_say_what_it_is, beyond_four_gibibytes_the_whole_range_counts, NULL};
+                                       regions_statistics_and_dot_say_what_it_is, gpu_and_npu_work_in_one_graph,
+                                       beyond_four_gibibytes_the_whole_range_counts, NULL};
   return suite_run("native_graph", tests);
 }
