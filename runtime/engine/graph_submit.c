@@ -437,9 +437,10 @@ hrx_status graph_submit(struct graph *graph, const struct run_options *options, 
       pthread_mutex_lock(&engine->lock);
       verdict = enter_try_locked(&submission, now);
       pthread_mutex_unlock(&engine->lock);
-      if (verdict != ENTERED) status = verdict_settle(&submission, verdict);
+      if (verdict != ENTERED && verdict != STALE) status = verdict_settle(&submission, verdict);
     }
     if (stream != NULL) pthread_mutex_unlock(&stream->lock);
+    if (status == HRX_OK && verdict == STALE) status = verdict_settle(&submission, verdict); /* calls out: no lock */
     if (status == HRX_OK && verdict == SHORT && submission.shortage == SHORT_OF_ROOM) stream_room_wait(stream);
   }
   if (status != HRX_OK) return status;
