@@ -95,12 +95,7 @@ hrx_status hrx_stream_launch_profiled(hrx_stream *stream, hrx_gpu_executable *ex
   hrx_status status = gpu_executable_launch(stream, executable, &run);
   if (status != HRX_OK) return status;
   status = run_wait(run, UINT64_MAX);
-  struct failure failure;
-  if (status == HRX_OK) {
-    run_result(run, &failure);
-    status = failure_restore(&failure);
-    if (status != HRX_OK) stream_failure_take(stream->stream, &failure); /* reported now */
-  }
+  if (status == HRX_OK) status = hrx_stream_synchronize(stream); /* the stream has its failure only when it goes on */
   for (size_t i = 0; status == HRX_OK && i < executable->label_count; i++)
     out_profiles[i] = (hrx_node_profile){executable->labels[i],
                                          __atomic_load_n(&executable->times[2 * i], __ATOMIC_ACQUIRE),
