@@ -143,7 +143,8 @@ static bool writes(hrx_access access) { return access != HRX_READ; }
 
 static hrx_status reach_check(const struct npu_device *npu, hrx_view view, size_t index, const char *kernel) {
   const struct hrx_buffer *buffer = view.buffer;
-  bool reached = npu == NULL ? buffer->placement != HRX_NPU_LOCAL : buffer->backing->npu == npu;
+  bool for_npu = buffer->placement == HRX_NPU_LOCAL || buffer->placement == HRX_SHARED; /* of this handle: another one may be adopted as shared */
+  bool reached = npu == NULL ? buffer->placement != HRX_NPU_LOCAL : for_npu && buffer->backing->npu == npu;
   if (reached) return HRX_OK;
   return hrx_fail_reason(HRX_INVALID, HRX_REASON_PLACEMENT, "kernel %s: binding %zu is in memory that %s cannot reach", kernel, index,
                          npu == NULL ? "the GPU" : "this NPU");

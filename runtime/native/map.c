@@ -20,7 +20,7 @@ static hrx_status reach_check(const struct hrx_buffer *buffer) {
 /* Before the host reads and after it wrote: an NPU that does not see the same bytes is told. */
 static hrx_status cache_maintain(const struct hrx_map *map, enum npu_cache direction) {
   const struct backing *backing = map->buffer->backing;
-  if (backing->npu == NULL || backing->npu->properties.coherent) return HRX_OK;
+  if (map->buffer->placement != HRX_SHARED || backing->npu->properties.coherent) return HRX_OK;
   return npu_cache(backing->npu, map->pointer, map->access.bytes, direction);
 }
 

@@ -21,4 +21,6 @@ grep -q "$work/tree/opt/hrx/lib" "$work/out" || { cat "$work/out"; fail "hrx doc
 LD_LIBRARY_PATH=$work/tree/opt/hrx/lib/hip "$program" >"$work/out" 2>&1 || { cat "$work/out"; fail "the stand-in folder"; }
 LD_PRELOAD=$work/tree/opt/hrx/lib/libhrx_interpose.so "$program" >"$work/out" 2>&1 || { cat "$work/out"; fail "the preload"; }
 [ -f "$work/tree/opt/hrx/include/hrx/hrx.h" ] || fail "no headers"
+grep -q '^prefix=/opt/hrx$' "$work/tree/opt/hrx/lib/pkgconfig/hrx.pc" || fail "hrx.pc says another prefix"
+[ "$(PKG_CONFIG_PATH=$work/tree/opt/hrx/lib/pkgconfig pkg-config --variable=libdir hrx)" = /opt/hrx/lib ] || fail "hrx.pc says another libdir"
 echo "install: passed"
