@@ -228,6 +228,7 @@ hrx_status domain_shared(struct domain **out_domain) {
   domain = atomic_load_explicit(&shared, memory_order_relaxed);
   if (domain == NULL) {
     status = domain_make(true, &domain);
+    if (status == HRX_OK) domain_trace_start(domain->engine);
     if (status == HRX_OK) atomic_store_explicit(&shared, domain, memory_order_release);
   }
   pthread_mutex_unlock(&creating);
