@@ -10,7 +10,7 @@ Name: hrx
 Description: Runs GPU and NPU work in the order that its data needs
 Version: $(VERSION)
 Cflags: -I$${includedir}
-Libs: -L$${libdir} -lhrx -Wl,-rpath,$${libdir}
+Libs: -L$${libdir} -Wl,--push-state,--no-as-needed -lhrx -Wl,--pop-state -Wl,-rpath,$${libdir}
 endef
 export PC_BUILD := $(call pc_text,$(CURDIR),$(CURDIR)/$(B)/lib,$(CURDIR)/include)
 export PC_INSTALLED := $(call pc_text,$(PREFIX),$(PREFIX)/lib,$(PREFIX)/include)
