@@ -79,11 +79,13 @@ static void task_trace(const struct slot *slot, uint64_t finished_ns) {
                                           [TASK_COPY] = TRACE_COPY,
                                           [TASK_DISPATCH] = TRACE_KERNEL,
                                           [TASK_HOST] = TRACE_HOST,
-                                          [TASK_JOIN] = TRACE_JOIN};
+                                          [TASK_JOIN] = TRACE_JOIN,
+                                          [TASK_DEVICE] = TRACE_DEVICE};
   const struct task *task = &slot->task;
   struct trace_event event = {.task = {slot->lane->id, slot->sequence},
                               .stream = slot->stream != NULL ? slot->stream->lanes[0]->id : slot->instance->lanes[0]->id,
                               .kind = kinds[task->kind],
+                              .engine = task->kind == TASK_DEVICE ? TRACE_NPU : TRACE_GPU,
                               .outcome = slot->skip            ? TRACE_SKIPPED
                                          : slot->cause != NULL ? TRACE_FAILED
                                                                : TRACE_DONE,
