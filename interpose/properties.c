@@ -186,9 +186,9 @@ static bool attribute_feature(const hipDeviceProp_tR0600 *p, int attribute, int 
   case hipDeviceAttributeMemoryPoolsSupported: *out_value = p->memoryPoolsSupported; return true;
   case hipDeviceAttributeIsLargeBar: *out_value = p->isLargeBar; return true;
   case hipDeviceAttributeFineGrainSupport: *out_value = 1; return true;
+  case hipDeviceAttributeCanUseStreamWaitValue: *out_value = 1; return true;
   case ATTRIBUTE_HOST_REGISTER: *out_value = p->hostRegisterSupported; return true;
   case ATTRIBUTE_VIRTUAL_MEMORY:
-  case hipDeviceAttributeCanUseStreamWaitValue:
   case hipDeviceAttributeEccEnabled:
   case hipDeviceAttributeComputeMode:
   case hipDeviceAttributeCooperativeMultiDeviceLaunch:

@@ -78,6 +78,7 @@ hipError_t hip_stream_destroy(struct ihipStream_t *stream) {
   pthread_mutex_unlock(&device->lock);
   if (stream->blocking) atomic_fetch_sub(&device->blocking_count, 1);
   stream_release(stream->stream);
+  free(stream->unit_mask);
   free(stream);
   return error_of(status);
 }

@@ -25,6 +25,8 @@ struct ihipStream_t {
   int priority;
   bool legacy, blocking;
   uint64_t id; /* unique in the process */
+  _Atomic int wait_policy; /* enum synchronization_policy; 0: never set */
+  uint32_t *unit_mask;     /* hipExtStreamCreateWithCUMask, one bit a compute unit; NULL: all */
   _Atomic uint64_t seen_legacy;   /* device->legacy_serial when this one last joined stream 0 */
   _Atomic uint64_t seen_blocking; /* stream 0: blocking_serial when it last joined the others */
   struct capture *_Atomic capture; /* not NULL: calls are recorded instead of run */

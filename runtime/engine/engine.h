@@ -78,6 +78,7 @@ struct task {
       void (*cancel)(void *payload);  /* may be NULL */
       void (*release)(void *payload); /* once, when the engine is done with it; may be NULL */
       void *payload;
+      bool waits; /* it computes nothing but waits for something outside, such as a value in memory: shown as host work */
     } device;
   };
 };

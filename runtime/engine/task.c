@@ -82,14 +82,16 @@ static void task_trace(const struct slot *slot, uint64_t finished_ns) {
                                           [TASK_JOIN] = TRACE_JOIN,
                                           [TASK_DEVICE] = TRACE_DEVICE};
   const struct task *task = &slot->task;
+  bool waits = task->kind == TASK_DEVICE && task->device.waits;
+  enum trace_kind kind = waits ? TRACE_HOST : kinds[task->kind];
   struct trace_event event = {.task = {slot->lane->id, slot->sequence},
                               .stream = slot->stream != NULL ? slot->stream->lanes[0]->id : slot->instance->lanes[0]->id,
-                              .kind = kinds[task->kind],
-                              .engine = task->kind == TASK_DEVICE ? TRACE_NPU : TRACE_GPU,
+                              .kind = kind,
+                              .engine = task->kind == TASK_DEVICE && !waits ? TRACE_NPU : TRACE_GPU,
                               .outcome = slot->skip            ? TRACE_SKIPPED
                                          : slot->cause != NULL ? TRACE_FAILED
                                                                : TRACE_DONE,
-                              .label = task->label != NULL ? task->label : trace_kind_name(kinds[task->kind]),
+                              .label = task->label != NULL ? task->label : trace_kind_name(kind),
                               .start_ns = slot->started_ns,
                               .finish_ns = finished_ns,
                               .bytes = task_bytes(task)};
