@@ -153,15 +153,32 @@ static hrx_status staged_submit(struct ihipStream_t *stream, const struct task *
   return status;
 }
 
+static struct task task_of_sides(const struct copy_operation *operation, const struct side *destination, const struct side *source,
+                                 struct access accesses[2]) {
+  return (struct task){.kind = TASK_COPY,
+                       .accesses = accesses,
+                       .access_count = accesses_of(destination, source, accesses),
+                       .opaque = config_get()->order_stream || watchable(destination) || source->allocation == NULL,
+                       .label = "copy",
+                       .copy = operation->copy};
+}
+
+hipError_t copy_task(const struct copy_operation *operation, struct access accesses[2], struct task *out_task) {
+  struct side destination, source;
+  *out_task = (struct task){.kind = TASK_JOIN, .label = "copy"};
+  if (copy_empty(&operation->copy)) return hipSuccess;
+  hipError_t error = copy_sides(operation, &destination, &source);
+  if (error == hipSuccess) *out_task = task_of_sides(operation, &destination, &source, accesses);
+  return error;
+}
+
 hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion) {
   if (copy_empty(&operation->copy)) return completion == COMPLETE_CALL ? settle(stream) : hipSuccess;
   struct side destination, source;
   hipError_t error = copy_sides(operation, &destination, &source);
   if (error != hipSuccess) return error;
   struct access accesses[2];
-  struct task task = {.kind = TASK_COPY, .accesses = accesses, .label = "copy", .copy = operation->copy};
-  task.access_count = accesses_of(&destination, &source, accesses);
-  task.opaque = config_get()->order_stream || watchable(&destination) || source.allocation == NULL;
+  struct task task = task_of_sides(operation, &destination, &source, accesses);
   hrx_status status = HRX_OK;
   bool staged = false, pageable = source.allocation == NULL || destination.allocation == NULL;
   /* pageable memory on either side makes HIP's call a blocking one; a source can be staged instead, which never waits
@@ -170,7 +187,6 @@ hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation 
     status = staged_submit(stream, &task, &staged);
   if (status == HRX_OK && !staged) {
     struct point point;
-    task.opaque = task.opaque || (pageable && completion == COMPLETE_GRAPH);
     status = hip_stream_submit(stream, &task, &point);
     if (status == HRX_OK && completion == COMPLETE_LATER && pageable) status = wait_for(stream);
   }
@@ -202,15 +218,27 @@ hipError_t fill_operation_check(const struct task_fill *fill) {
   return fill_empty(fill) ? hipSuccess : fill_side(fill, &side);
 }
 
-hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion) {
-  if (fill_empty(fill)) return completion == COMPLETE_CALL ? settle(stream) : hipSuccess;
+hipError_t fill_task(const struct task_fill *fill, struct access accesses[1], struct task *out_task) {
   struct side side;
+  *out_task = (struct task){.kind = TASK_JOIN, .label = "fill"};
+  if (fill_empty(fill)) return hipSuccess;
   hipError_t error = fill_side(fill, &side);
   if (error != hipSuccess) return error;
-  struct access access;
-  struct task task = {.kind = TASK_FILL, .accesses = &access, .label = "fill", .fill = *fill};
-  task.access_count = accesses_of(&side, NULL, &access);
-  task.opaque = config_get()->order_stream || watchable(&side);
+  *out_task = (struct task){.kind = TASK_FILL,
+                            .accesses = accesses,
+                            .access_count = accesses_of(&side, NULL, accesses),
+                            .opaque = config_get()->order_stream || watchable(&side),
+                            .label = "fill",
+                            .fill = *fill};
+  return hipSuccess;
+}
+
+hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion) {
+  if (fill_empty(fill)) return completion == COMPLETE_CALL ? settle(stream) : hipSuccess;
+  struct access accesses[1];
+  struct task task;
+  hipError_t error = fill_task(fill, accesses, &task);
+  if (error != hipSuccess) return error;
   struct point point;
   hrx_status status = hip_stream_submit(stream, &task, &point);
   if (status != HRX_OK) return error_of(status);

@@ -106,8 +106,10 @@ hipError_t graph_node_add(struct ihipGraph *graph, hipGraphNodeType type, struct
                           size_t count, struct hipGraphNode **out_node) {
   hipError_t error = dependencies_check(graph, dependencies, count);
   if (error != hipSuccess) return error;
+  static _Atomic uint64_t ids;
   struct hipGraphNode *node = calloc(1, sizeof *node);
   if (node == NULL) return hipErrorOutOfMemory;
+  node->id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
   node->type = type;
   node->graph = graph;
   node->index = graph->nodes.count;

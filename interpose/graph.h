@@ -1,6 +1,6 @@
-/* hipGraph: nodes and edges exactly as the program made them, and executable copies of them.
+/* hipGraph: nodes and edges exactly as the program made them. Executable copies of them are in graph_exec.h.
  *
- * Graph and node handles are not thread-safe, as HIP says; an executable graph serialises its own launches. */
+ * Graph and node handles are not thread-safe, as HIP says. */
 #ifndef HRX_INTERPOSE_GRAPH_H
 #define HRX_INTERPOSE_GRAPH_H
 
@@ -17,10 +17,10 @@ struct node_list {
 struct hipGraphNode {
   struct ihipGraph *graph; /* NULL for the copies in an executable graph */
   hipGraphNodeType type;   /* numbered as in ROCm 5.2; see node_type_shown */
+  uint64_t id;             /* unique in the process, and growing from node to node; a copy has its original's */
   size_t index;            /* in its graph */
   size_t mark;             /* scratch for walks */
   struct node_list dependencies, dependents;
-  struct hipGraphNode *origin; /* of a copy: the node that it was made from */
   union {
     struct {
       hipKernelNodeParams parameters; /* kernelParams points into `pointers`, extra is NULL */
@@ -71,10 +71,10 @@ hipError_t node_set_host(struct hipGraphNode *node, const hipHostNodeParams *par
 hipError_t node_copy_content(struct hipGraphNode *to, const struct hipGraphNode *from);
 void node_content_finish(struct hipGraphNode *node);
 
+/* Whether it is one of the four kinds of copies. */
+bool node_is_copy(const struct hipGraphNode *node);
+
 /* The type as the program's HIP version numbers it: from ROCm 6 one less, and one value for all copies. */
 hipGraphNodeType node_type_shown(const struct hipGraphNode *node);
-
-/* Queues a host function behind the stream's order: stream_calls.c. */
-hipError_t host_submit(struct ihipStream_t *stream, hipHostFn_t call, void *data);
 
 #endif

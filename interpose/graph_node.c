@@ -14,7 +14,7 @@ void node_content_finish(struct hipGraphNode *node) {
   node->kernel.pointers = NULL;
 }
 
-static bool is_copy(const struct hipGraphNode *node) {
+bool node_is_copy(const struct hipGraphNode *node) {
   return node->type == hipGraphNodeTypeMemcpy || node->type == hipGraphNodeTypeMemcpy1D ||
          node->type == hipGraphNodeTypeMemcpyFromSymbol || node->type == hipGraphNodeTypeMemcpyToSymbol;
 }
@@ -119,7 +119,7 @@ hipError_t node_copy_content(struct hipGraphNode *to, const struct hipGraphNode 
     if (error == hipSuccess) to->kernel.parameters.func = from->kernel.parameters.func;
     return error;
   }
-  if (is_copy(from)) to->copy = from->copy;
+  if (node_is_copy(from)) to->copy = from->copy;
   else if (from->type == hipGraphNodeTypeMemset) to->fill = from->fill;
   else if (from->type == hipGraphNodeTypeHost) to->host = from->host;
   return hipSuccess;
@@ -245,6 +245,6 @@ hipError_t entry_hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNod
 hipError_t entry_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src, size_t bytes,
                                                hipMemcpyKind kind) {
   struct copy_operation operation = linear(dst, src, bytes, kind);
-  bool valid = dst != NULL && src != NULL && bytes != 0 && handle_live(node, HANDLE_GRAPH_NODE) && is_copy(node);
+  bool valid = dst != NULL && src != NULL && bytes != 0 && handle_live(node, HANDLE_GRAPH_NODE) && node_is_copy(node);
   ENTRY_RETURN(hipGraphMemcpyNodeSetParams1D, valid ? node_set_copy(node, &operation) : hipErrorInvalidValue);
 }

@@ -61,16 +61,20 @@ hipError_t launch_pack(const struct ihipModuleSymbol_t *function, void **paramet
   return hipSuccess;
 }
 
-hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operation *operation, uint64_t *out_started_ns,
-                         uint64_t *out_finished_ns) {
+hrx_status launch_dispatch(const struct launch_operation *operation, struct gpu_dispatch **out_dispatch) {
   struct gpu_launch launch = {.dynamic_lds = operation->dynamic_lds,
                               .arguments = operation->arguments,
                               .argument_bytes = operation->argument_bytes,
                               .cooperative = operation->cooperative};
   memcpy(launch.grid, operation->grid, sizeof launch.grid);
   memcpy(launch.block, operation->block, sizeof launch.block);
+  return gpu_dispatch_create(operation->function->kernel, &launch, out_dispatch);
+}
+
+hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operation *operation, uint64_t *out_started_ns,
+                         uint64_t *out_finished_ns) {
   struct gpu_dispatch *dispatch = NULL;
-  hrx_status status = gpu_dispatch_create(operation->function->kernel, &launch, &dispatch);
+  hrx_status status = launch_dispatch(operation, &dispatch);
   if (status != HRX_OK) return error_logged(status);
   struct task task = {.kind = TASK_DISPATCH,
                       .opaque = true,

@@ -20,13 +20,16 @@ struct copy_operation {
 /* How long the call that issues a copy or fill must wait. */
 enum completion {
   COMPLETE_LATER,  /* ...Async: returns once queued (a pageable source is staged first) */
-  COMPLETE_CALL,   /* returns once the operation is over */
-  COMPLETE_GRAPH   /* inside a graph launch: host memory is read and written when the node runs, so never staged */
+  COMPLETE_CALL    /* returns once the operation is over */
 };
 
 /* Validates pointers and kind: both sides must be memory of hrx or, where the kind allows, host memory. An empty copy is valid
  * whatever its pointers. */
 hipError_t copy_operation_check(const struct copy_operation *operation);
+
+/* The task for it, which reads and writes host memory when it runs; a JOIN if the copy is empty. `accesses` is where the task's
+ * accesses will be. Errors: those of copy_operation_check. */
+hipError_t copy_task(const struct copy_operation *operation, struct access accesses[2], struct task *out_task);
 
 /* Runs a checked copy behind the stream's order. */
 hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation *operation, enum completion completion);
@@ -44,6 +47,8 @@ hipError_t symbol_copy(struct hip_device *device, const void *symbol, size_t off
 
 /* The destination must be memory of hrx. An empty fill is valid. */
 hipError_t fill_operation_check(const struct task_fill *fill);
+/* As copy_task. */
+hipError_t fill_task(const struct task_fill *fill, struct access accesses[1], struct task *out_task);
 hipError_t fill_submit(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);
 hipError_t fill_issue(struct ihipStream_t *stream, const struct task_fill *fill, enum completion completion);
 
@@ -64,6 +69,9 @@ hipError_t launch_pack(const struct ihipModuleSymbol_t *function, void **paramet
 
 /* Sets grid and block from HIP's block counts. Errors: hipErrorInvalidConfiguration for zero sizes or 2^32 work-items and more. */
 hipError_t launch_geometry(struct launch_operation *operation, dim3 blocks, dim3 block, size_t shared_bytes);
+
+/* Validates completely and makes what the GPU can start; the caller's to release. Errors: those of gpu_dispatch_create. */
+hrx_status launch_dispatch(const struct launch_operation *operation, struct gpu_dispatch **out_dispatch);
 
 /* Validates completely and queues the kernel. `out_started_ns` and `out_finished_ns` may be NULL. */
 hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operation *operation, uint64_t *out_started_ns,

@@ -3,7 +3,6 @@
 
 #include "interpose/capture.h"
 #include "interpose/entry.h"
-#include "interpose/graph.h"
 #include "interpose/handle.h"
 #include "interpose/stream.h"
 
@@ -157,7 +156,7 @@ static hipError_t host_function_submit(struct ihipStream_t *stream, const struct
   return error_of(status);
 }
 
-hipError_t host_submit(struct ihipStream_t *stream, hipHostFn_t call, void *data) {
+static hipError_t host_submit(struct ihipStream_t *stream, hipHostFn_t call, void *data) {
   struct host_function function = {.call = call, .data = data};
   return host_function_submit(stream, &function);
 }

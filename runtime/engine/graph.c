@@ -256,6 +256,34 @@ static bool roots_find(struct graph *graph) {
   return true;
 }
 
+static hrx_status runs_make(struct graph *graph, unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    struct run *run = run_make(graph);
+    if (run == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for the runs of a graph");
+    pthread_mutex_lock(&graph->engine->lock);
+    run->next = graph->free_runs;
+    graph->free_runs = run;
+    pthread_mutex_unlock(&graph->engine->lock);
+  }
+  return HRX_OK;
+}
+
+hrx_status graph_slots_add(struct graph *graph, unsigned count) {
+  struct engine *engine = graph->engine;
+  if (engine_forked(engine)) return engine_lost();
+  for (unsigned i = 0; i < count; i++) {
+    struct instance *instance = NULL;
+    hrx_status status = runs_make(graph, 1);
+    if (status == HRX_OK) status = instance_make(graph, &instance);
+    if (status != HRX_OK) return status;
+    pthread_mutex_lock(&engine->lock);
+    instance->next = graph->free;
+    graph->free = instance;
+    pthread_mutex_unlock(&engine->lock);
+  }
+  return HRX_OK;
+}
+
 static hrx_status graph_fill(struct graph *graph, const struct graph_options *options, const struct graph_node *nodes) {
   uint32_t count = graph->plan.count;
   for (uint32_t i = 0; i < count; i++) {
@@ -267,20 +295,8 @@ static hrx_status graph_fill(struct graph *graph, const struct graph_options *op
   if (!roots_find(graph) || !binding_first(graph, nodes))
     status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a graph of %u nodes", count);
   unsigned slots = options->slots != 0 ? options->slots : SLOTS_DEFAULT;
-  for (unsigned i = 0; status == HRX_OK && i < slots; i++) {
-    struct instance *instance = NULL;
-    status = instance_make(graph, &instance);
-    if (status != HRX_OK) break;
-    instance->next = graph->free;
-    graph->free = instance;
-  }
-  for (unsigned i = 0; status == HRX_OK && i < slots + SPARE_RUNS; i++) {
-    struct run *run = run_make(graph);
-    if (run == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for the runs of a graph");
-    run->next = graph->free_runs;
-    graph->free_runs = run;
-  }
-  return status;
+  if (status == HRX_OK) status = graph_slots_add(graph, slots);
+  return status == HRX_OK ? runs_make(graph, SPARE_RUNS) : status;
 }
 
 hrx_status graph_prepare(struct engine *engine, const struct graph_options *options, const struct graph_node *nodes,
@@ -295,6 +311,7 @@ hrx_status graph_prepare(struct engine *engine, const struct graph_options *opti
   graph->references = 1;
   graph->client = options->client;
   graph->capacity = options->capacity;
+  graph->serial = options->serial;
   status = graph_plan_make(options, nodes, count, &graph->plan);
   if (status == HRX_OK) status = graph_fill(graph, options, nodes);
   if (status != HRX_OK) {

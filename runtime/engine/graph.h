@@ -61,6 +61,7 @@ struct graph_options {
   struct graph_capacity *capacity; /* NULL: none; outlives the graph */
   struct graph_client client;
   bool keep_edges;                 /* so that graph_edges can be asked, at 8 bytes an edge */
+  bool serial;                     /* each run comes after the one submitted before it, whatever becomes of that */
 };
 
 struct graph_statistics {
@@ -80,6 +81,14 @@ hrx_status graph_prepare(struct engine *engine, const struct graph_options *opti
 
 /* Lets go; runs in flight go on and keep what they need. NULL is accepted. */
 void graph_release(struct graph *graph);
+
+/* Lets `count` more runs be in flight. Allocates. Errors: those of graph_prepare for memory, lanes and payloads; some may have been
+ * added then. */
+hrx_status graph_slots_add(struct graph *graph, unsigned count);
+
+/* Waits until the oldest run in flight is over, if as many are in flight as there are slots; another thread may be quicker to take
+ * its slot. Helps as run_wait does. Errors: TIMEOUT. */
+hrx_status graph_slot_wait(struct graph *graph, uint64_t deadline_ns);
 
 void graph_statistics(const struct graph *graph, struct graph_statistics *out_statistics);
 

@@ -40,6 +40,7 @@ struct graph {
   uint32_t root_count, opaque_count;
   size_t exit_storages, exit_cells;
   bool host; /* some nodes are host functions */
+  bool serial;
   size_t access_count;
   /* the rest under the engine's lock */
   struct graph_binding *binding;
@@ -49,6 +50,7 @@ struct graph {
   struct instance *made;  /* all */
   unsigned surplus;       /* instances that are to become spare once drained */
   struct run *free_runs;
+  struct run *newest;     /* of a serial graph, until it is drained */
 };
 
 struct run {
@@ -95,6 +97,8 @@ void run_gate_open_locked(struct instance *instance, struct aftermath *aftermath
 void run_task_over_locked(struct slot *slot, struct cause *cause, struct aftermath *aftermath);
 void run_ended(struct run *run); /* tells waiters; no lock */
 bool run_callback_call(struct slot *slot);
+/* The ends of its lanes, for whoever helps; how many. */
+uint32_t instance_points_locked(const struct instance *instance, struct point points[LANES_HELPED]);
 
 /* Whether a failure of the task concerns who is submitted now: not if its run is over already (cancelled, and draining). */
 static inline bool run_passes_locked(const struct slot *slot) {

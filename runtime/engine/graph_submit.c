@@ -5,7 +5,11 @@
 #include "engine/graph_state.h"
 #include "memory/storage.h"
 
-enum { CELLS_FINE = 4096, NODES_A_RECORD = 4 };
+enum {
+  CELLS_FINE = 4096,
+  NODES_A_RECORD = 4,
+  GATE_EDGES = 3 /* of a run's gate: from its stream, from the run that it follows, from the one before it */
+};
 
 /* What came of a try. */
 enum verdict {
@@ -101,7 +105,7 @@ static bool gate_needed(const struct submission *submission) {
 static bool edges_enough_locked(struct submission *submission) {
   struct graph *graph = submission->graph;
   struct engine *engine = graph->engine;
-  size_t most = submission->options->after_count + 2;
+  size_t most = submission->options->after_count + GATE_EDGES;
   if (gate_needed(submission))
     for (const struct lane *lane = engine->busy; lane != NULL; lane = lane->next_busy) most++;
   if (submission->options->stream == NULL) {
@@ -234,6 +238,7 @@ static void gate_edges_locked(struct submission *submission) {
       if (last != 0) edge_add_locked(engine, lane_slot_locked(lane, last), gate, lane->use == LANE_OF_STREAM);
     }
   if (submission->options->follow != NULL) run_follow_locked(submission->options->follow, gate, false);
+  if (submission->graph->newest != NULL) run_follow_locked(submission->graph->newest, gate, false);
   for (size_t i = 0; i < submission->options->after_count; i++) {
     struct run *after = submission->options->after[i];
     if (after->cause != NULL && run->doom == NULL) {
@@ -254,6 +259,7 @@ static void stream_ends_enter_locked(struct submission *submission) {
   clock_include(&stream->waits, first);
   struct point last = stream_enter_locked(stream, &JOIN, submission->lane, &submission->aftermath);
   submission->run->exit = lane_slot_locked(submission->lane, last.sequence);
+  submission->run->exit->run_end = submission->instance;
   submission->run->exit->pending++;
 }
 
@@ -298,6 +304,7 @@ static void enter_locked(struct submission *submission, uint64_t now) {
     engine->runs_inflight++;
     if (graph->opaque_count != 0) opaques_enter_locked(instance);
   }
+  if (graph->serial) graph->newest = submission->run;
   engine->inflight += graph->plan.count;
   count_locked(&engine->statistics.tasks, graph->plan.count);
   count_locked(&engine->statistics.edges, graph->plan.first[graph->plan.count]);
@@ -334,9 +341,10 @@ static enum verdict enter_try_locked(struct submission *submission, uint64_t now
   if (stream != NULL) {
     submission->shortage = stream_enter_try_locked(stream, &JOIN, 2, &submission->lane);
     if (submission->shortage == SHORT_OF_RING) submission->ring_size = submission->lane->ring_size;
-    if (submission->shortage == SHORT_OF_NOTHING && engine->free_edge_count < stream->edges_short + submission->options->after_count + 1) {
+    size_t edges = stream->edges_short + submission->options->after_count + GATE_EDGES;
+    if (submission->shortage == SHORT_OF_NOTHING && engine->free_edge_count < edges) {
       submission->shortage = SHORT_OF_EDGES;
-      submission->edges_short = stream->edges_short + submission->options->after_count + 1;
+      submission->edges_short = edges;
     }
   } else if (!edges_enough_locked(submission)) {
     submission->shortage = SHORT_OF_EDGES;

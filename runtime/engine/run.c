@@ -1,5 +1,6 @@
 /* Runs after they were submitted: from node to node, over, results, waiting, cancelling. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -10,7 +11,7 @@
 #include "base/futex.h"
 #include "engine/graph_state.h"
 
-enum { SPINS = 200, LANES_HELPED = 64 };
+enum { SPINS = 200 };
 
 /* --- from ready to over --- */
 
@@ -82,6 +83,7 @@ static void instance_drained_locked(struct instance *instance, struct aftermath 
   if (atomic_load_explicit(&run->over, memory_order_relaxed) == 0) run_end_locked(run, aftermath);
   instance->run = NULL;
   run->instance = NULL;
+  if (graph->newest == run) graph->newest = NULL;
   engine->runs_inflight -= run->domain;
   for (struct edge *edge = run->followers, *next; edge != NULL; edge = next) {
     next = edge->next;
@@ -215,14 +217,17 @@ hrx_status run_event_fd(struct run *run, int *out_descriptor) {
 
 /* --- waiting --- */
 
-/* The run's lanes as points, for whoever helps. */
+uint32_t instance_points_locked(const struct instance *instance, struct point points[LANES_HELPED]) {
+  uint32_t count = instance->graph->plan.lane_count;
+  if (count > LANES_HELPED) count = LANES_HELPED;
+  for (uint32_t i = 0; i < count; i++) points[i] = (struct point){instance->lanes[i]->id, instance->lanes[i]->issued};
+  return count;
+}
+
 static uint32_t points_of(const struct run *run, struct point points[LANES_HELPED]) {
   struct engine *engine = run->graph->engine;
-  uint32_t count = 0;
   pthread_mutex_lock(&engine->lock);
-  const struct instance *instance = run->instance;
-  for (uint32_t i = 0; instance != NULL && i < run->graph->plan.lane_count && count < LANES_HELPED; i++)
-    points[count++] = (struct point){instance->lanes[i]->id, instance->lanes[i]->issued};
+  uint32_t count = run->instance != NULL ? instance_points_locked(run->instance, points) : 0;
   pthread_mutex_unlock(&engine->lock);
   return count;
 }
@@ -250,6 +255,28 @@ hrx_status run_wait(struct run *run, uint64_t deadline_ns) {
     atomic_fetch_sub(&run->waiting, 1);
   }
   return HRX_OK;
+}
+
+hrx_status graph_slot_wait(struct graph *graph, uint64_t deadline_ns) {
+  struct engine *engine = graph->engine;
+  if (engine_forked(engine)) return engine_lost();
+  struct run *oldest = NULL;
+  pthread_mutex_lock(&engine->lock);
+  bool full = graph->free == NULL;
+  for (struct instance *at = full ? graph->made : NULL; at != NULL; at = at->next_made) {
+    struct run *run = at->run;
+    if (run == NULL || atomic_load_explicit(&run->over, memory_order_relaxed) != 0) continue;
+    if (oldest == NULL || run->submitted < oldest->submitted) oldest = run;
+  }
+  if (oldest != NULL) run_retain(oldest);
+  pthread_mutex_unlock(&engine->lock);
+  if (oldest == NULL) {
+    if (full) sched_yield(); /* another thread renews the last one */
+    return HRX_OK;
+  }
+  hrx_status status = run_wait(oldest, deadline_ns);
+  run_release(oldest);
+  return status;
 }
 
 /* --- cancelling --- */

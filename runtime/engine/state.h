@@ -43,6 +43,7 @@ struct slot {
   struct engine *engine;
   struct stream *stream;     /* NULL: of a prepared graph */
   struct instance *instance; /* of that graph, or NULL */
+  struct instance *run_end;  /* while pending: it waits for the end of this instance's run */
   struct lane *lane;         /* NULL: the gate of an instance */
   uint64_t sequence;
   uint64_t own_wait;       /* the newest task of its own lane that it must follow */
@@ -190,6 +191,7 @@ void crew_wake(struct engine *engine, struct crew *crew);         /* after a pus
 void crew_stop(struct engine *engine, struct crew *crew);         /* ends and joins; no lock */
 
 /* wait.c */
+enum { LANES_HELPED = 64 };
 bool engine_help(struct engine *engine, const struct point *points, uint32_t count); /* no lock */
 
 /* stream.c */

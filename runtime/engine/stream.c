@@ -302,7 +302,7 @@ static struct slot *slot_fill_locked(struct stream *stream, const struct task *t
   struct slot *slot = engine->free_slots;
   engine->free_slots = slot->next;
   slot->stream = stream;
-  slot->instance = NULL;
+  slot->instance = slot->run_end = NULL;
   slot->own_wait = 0;
   slot->pending = 0;
   slot->skip = false;

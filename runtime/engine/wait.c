@@ -1,9 +1,9 @@
 /* Waiting for clocks: spin, help, sleep. */
 #include "base/clocktime.h"
 #include "base/futex.h"
-#include "engine/state.h"
+#include "engine/graph_state.h"
 
-enum { SPINS = 200, LANES_HELPED = 64 };
+enum { SPINS = 200 };
 static const uint64_t SLICE_NS = 500000;
 
 bool engine_clock_over(const struct engine *engine, const struct clock *clock) {
@@ -29,6 +29,8 @@ bool engine_help(struct engine *engine, const struct point *points, uint32_t cou
   for (uint32_t i = 0; i < count; i++) {
     if (point_over(&engine->lanes, points[i])) continue;
     struct slot *copy = NULL, *dispatch = NULL;
+    struct point inner[LANES_HELPED];
+    uint32_t inner_count = 0;
     pthread_mutex_lock(&engine->lock);
     struct slot *head = head_locked(engine, points[i]);
     if (head != NULL) {
@@ -44,6 +46,8 @@ bool engine_help(struct engine *engine, const struct point *points, uint32_t cou
         }
         if (pins != 0) dispatch = head;
       }
+      if (state == SLOT_WAITING && head->run_end != NULL && head->pending != 0)
+        inner_count = instance_points_locked(head->run_end, inner);
     }
     pthread_mutex_unlock(&engine->lock);
     if (copy != NULL) {
@@ -55,6 +59,7 @@ bool engine_help(struct engine *engine, const struct point *points, uint32_t cou
       task_unpin(dispatch);
       if (helped) return true;
     }
+    if (inner_count != 0 && engine_help(engine, inner, inner_count)) return true;
   }
   return false;
 }

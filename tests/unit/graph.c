@@ -369,6 +369,91 @@ START_TEST(a_failed_run_fails_its_stream) {
 }
 END_TEST
 
+static struct graph *prepare_serial(unsigned slots) {
+  struct graph_options options = {.order = GRAPH_CLOSURE, .slots = slots, .serial = true,
+                                  .client = {payload_make, payload_renew, client_release, &program}};
+  struct graph *graph = NULL;
+  ck_assert_int_eq(graph_prepare(engine, &options, program.nodes, program.count, &graph), HRX_OK);
+  return graph;
+}
+
+START_TEST(runs_of_a_serial_graph_come_one_after_the_other) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_EXECUTION, on(0, 0, 64, ACCESS_READ), NOTHING);
+  struct graph *graph = prepare_serial(3);
+  struct stream *one = stream_new(), *other = stream_new();
+  struct run *first = submit_as(graph, &(struct run_options){.stream = one});
+  struct run *second = submit_as(graph, &(struct run_options){.stream = other});
+  struct run *third = submit_as(graph, &(struct run_options){.stream = other, .follow = first});
+  struct fake_dispatch *running_first = running(a);
+  ck_assert_ptr_nonnull(running_first);
+  for (unsigned i = 0; i < program.made_count[a]; i++)
+    if (program.made[a][i] != running_first) {
+      ck_assert_int_eq(program.made[a][i]->state, 0);
+      program.made[a][i]->outcome = HRX_OK;
+    }
+  fake_done(running_first);
+  ck_assert(run_over(first) && !run_over(second));
+  end(a); /* although the first failed */
+  ck_assert(run_over(second) && !run_over(third));
+  end(a);
+  ck_assert_int_eq(result(first), HRX_EXECUTION);
+  ck_assert_int_eq(result(second), HRX_OK);
+  ck_assert_int_eq(result(third), HRX_OK);
+  run_release(first);
+  run_release(second);
+  run_release(third);
+  struct run *late = submit_as(graph, &(struct run_options){.stream = other}); /* after nobody */
+  ck_assert_ptr_nonnull(running(a));
+  end(a);
+  finish(late);
+  stream_release(one);
+  stream_release(other);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(slots_are_waited_for_and_added) {
+  program_reset();
+  uint32_t a = kernel(FAKE_BY_TEST, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  struct graph *graph = prepare(1);
+  ck_assert_int_eq(graph_slot_wait(graph, 0), HRX_OK); /* there is one */
+  struct run *first = submit(graph), *second = NULL;
+  ck_assert_int_eq(graph_submit(graph, NULL, &second), HRX_BUSY);
+  ck_assert_int_eq(graph_slot_wait(graph, time_now_ns() + 1000), HRX_TIMEOUT);
+  ck_assert_int_eq(graph_slots_add(graph, 2), HRX_OK);
+  second = submit(graph);
+  struct run *third = submit(graph), *fourth = NULL;
+  ck_assert_int_eq(graph_submit(graph, NULL, &fourth), HRX_BUSY);
+  end(a);
+  ck_assert_int_eq(graph_slot_wait(graph, UINT64_MAX), HRX_OK);
+  fourth = submit(graph);
+  for (int i = 0; i < 3; i++) end(a);
+  ck_assert_int_eq(finish(first), HRX_OK);
+  ck_assert_int_eq(finish(second), HRX_OK);
+  ck_assert_int_eq(finish(third), HRX_OK);
+  ck_assert_int_eq(finish(fourth), HRX_OK);
+  graph_release(graph);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_stream_helps_the_run_in_it) {
+  program_reset();
+  for (int i = 0; i < 3; i++) kernel(FAKE_BY_HELP, HRX_OK, on(0, 0, 64, ACCESS_WRITE), NOTHING);
+  struct graph *graph = prepare(2);
+  struct stream *stream = stream_new();
+  run_release(submit_as(graph, &(struct run_options){.stream = stream}));
+  run_release(submit_as(graph, &(struct run_options){.stream = stream}));
+  struct clock clock = {0};
+  ck_assert_int_eq(stream_clock(stream, &clock), HRX_OK);
+  ck_assert_int_eq(engine_clock_wait(engine, &clock, time_now_ns() + 20000000000), HRX_OK);
+  clock_finish(&clock);
+  ck_assert_int_eq(fake_started, 6);
+  stream_release(stream);
+  graph_release(graph);
+}
+END_TEST
+
 START_TEST(failures_pass_to_readers_not_to_overwriters) {
   program_reset();
   kernel(FAKE_AT_ONCE, HRX_INVALID, on(0, 0, 64, ACCESS_READ), on(1, 0, 64, ACCESS_WRITE));
@@ -791,6 +876,9 @@ int main(void) {
   tcase_add_test(tests, streams_and_runs_follow_each_other_where_they_conflict);
   tcase_add_test(tests, a_run_in_a_stream_is_one_opaque_task);
   tcase_add_test(tests, a_failed_run_fails_its_stream);
+  tcase_add_test(tests, runs_of_a_serial_graph_come_one_after_the_other);
+  tcase_add_test(tests, slots_are_waited_for_and_added);
+  tcase_add_test(tests, who_waits_for_a_stream_helps_the_run_in_it);
   tcase_add_test(tests, failures_pass_to_readers_not_to_overwriters);
   tcase_add_test(tests, an_uncertain_failure_poisons_what_it_could_write);
   tcase_add_test(tests, holds_refuse_and_wait);
