@@ -66,7 +66,6 @@ void engine_release(struct engine *engine) {
     stream_failure_clear_locked(stream);
   cause_drop_locked(engine->released_failure);
   poison_finish(engine);
-  blocks_finish(engine);
   pthread_mutex_unlock(&engine->lock);
   streams_free(engine->streams);
   streams_free(engine->free_streams);

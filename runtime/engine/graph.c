@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/block.h"
 #include "engine/graph_state.h"
 #include "memory/storage.h"
 
@@ -10,12 +11,12 @@ enum { SLOTS_DEFAULT = 2, SPARE_RUNS = 2, NODES_MOST = 1 << 29 };
 
 /* --- bindings --- */
 
-void graph_binding_free(struct engine *engine, struct graph_binding *binding) {
+void graph_binding_free(struct graph_binding *binding) {
   if (binding == NULL) return;
-  block_return(engine, binding->tasks);
-  free(binding->accesses);
-  free(binding->entries);
-  free(binding->exits);
+  block_return(binding->tasks);
+  block_return(binding->accesses);
+  block_return(binding->entries);
+  block_return(binding->exits);
   free(binding);
 }
 
@@ -24,7 +25,7 @@ void graph_binding_drop(struct engine *engine, struct graph_binding *binding) {
   pthread_mutex_lock(&engine->lock);
   bool last = --binding->references == 0;
   pthread_mutex_unlock(&engine->lock);
-  if (last) graph_binding_free(engine, binding);
+  if (last) graph_binding_free(binding);
 }
 
 struct graph_binding *graph_binding_make(const struct graph *graph) {
@@ -32,12 +33,12 @@ struct graph_binding *graph_binding_make(const struct graph *graph) {
   struct graph_binding *binding = calloc(1, sizeof *binding);
   if (binding == NULL) return NULL;
   binding->references = 1;
-  binding->tasks = block_take(graph->engine, plan->count, sizeof *binding->tasks);
-  binding->accesses = calloc(graph->access_count + 1, sizeof *binding->accesses);
-  binding->entries = calloc(plan->entries.count + 1, sizeof *binding->entries);
-  binding->exits = calloc(plan->exits.count + 1, sizeof *binding->exits);
+  binding->tasks = block_take(plan->count, sizeof *binding->tasks);
+  binding->accesses = block_take(graph->access_count + 1, sizeof *binding->accesses);
+  binding->entries = block_take(plan->entries.count + 1, sizeof *binding->entries);
+  binding->exits = block_take(plan->exits.count + 1, sizeof *binding->exits);
   if (binding->tasks != NULL && binding->accesses != NULL && binding->entries != NULL && binding->exits != NULL) return binding;
-  graph_binding_free(graph->engine, binding);
+  graph_binding_free(binding);
   return NULL;
 }
 
@@ -54,8 +55,8 @@ static bool binding_first(struct graph *graph, const struct graph_node *nodes) {
   struct order_ranges *entries = &graph->plan.entries, *exits = &graph->plan.exits;
   for (size_t i = 0; i < entries->count; i++) binding->entries[i] = entries->items[i];
   for (size_t i = 0; i < exits->count; i++) binding->exits[i] = exits->items[i];
-  free(entries->items);
-  free(exits->items);
+  block_return(entries->items);
+  block_return(exits->items);
   entries->items = exits->items = NULL;
   entries->capacity = exits->capacity = 0;
   const struct storage *storage = NULL;
@@ -85,7 +86,7 @@ static void instance_free(struct instance *instance) {
     if (instance->lanes[i] != NULL) lane_return_locked(&engine->lanes, instance->lanes[i]);
   pthread_mutex_unlock(&engine->lock);
   graph_binding_drop(engine, instance->binding);
-  block_return(engine, instance->slots);
+  block_return(instance->slots);
   free(instance->lanes);
   free(instance->base);
   free(instance);
@@ -150,7 +151,7 @@ hrx_status instance_make(struct graph *graph, struct instance **out_instance) {
   instance->graph = graph;
   instance->gate.engine = engine;
   instance->gate.instance = instance;
-  instance->slots = block_take(engine, graph->plan.count, sizeof *instance->slots);
+  instance->slots = block_take(graph->plan.count, sizeof *instance->slots);
   instance->lanes = calloc(graph->plan.lane_count, sizeof(*instance->lanes));
   instance->base = calloc(graph->plan.lane_count, sizeof *instance->base);
   hrx_status status = HRX_OK;
@@ -242,14 +243,14 @@ static void graph_free(struct graph *graph) {
   }
   graph_binding_drop(graph->engine, graph->binding);
   graph_plan_finish(&graph->plan);
-  free(graph->roots);
+  block_return(graph->roots);
   free(graph);
 }
 
 static bool roots_find(struct graph *graph) {
   const struct graph_plan *plan = &graph->plan;
   for (uint32_t i = 0; i < plan->count; i++) graph->root_count += plan->pending[i] == 0;
-  graph->roots = malloc(graph->root_count * sizeof *graph->roots);
+  graph->roots = block_take_unset(graph->root_count, sizeof *graph->roots);
   if (graph->roots == NULL) return false;
   for (uint32_t i = 0, at = 0; i < plan->count; i++)
     if (plan->pending[i] == 0) graph->roots[at++] = i;

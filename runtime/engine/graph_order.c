@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "engine/frontier.h"
 
 enum { LANES_A_CLASS = 256, COMPUTE_LANES = 4, SORT_SMALL = 16 };
@@ -242,7 +243,7 @@ static hrx_status node_place(struct builder *builder, uint32_t node) {
 /* From edges by their end to edges by their beginning. */
 static bool edges_turn(struct builder *builder) {
   struct graph_plan *plan = builder->plan;
-  plan->edges = malloc((builder->incoming_count + 1) * sizeof *plan->edges);
+  plan->edges = block_take_unset(builder->incoming_count + 1, sizeof *plan->edges);
   if (plan->edges == NULL) return false;
   for (size_t i = 0; i < builder->incoming_count; i++) {
     plan->pending[builder->incoming[i].to]++;
@@ -273,40 +274,40 @@ static hrx_status builder_init(struct builder *builder) {
   }
   struct graph_plan *plan = builder->plan;
   size_t count = builder->count, cells = count * builder->stride;
-  plan->lanes = calloc(builder->stride, sizeof *plan->lanes);
-  plan->lane = calloc(count, sizeof *plan->lane);
-  plan->position = calloc(count, sizeof *plan->position);
-  plan->pending = calloc(count, sizeof *plan->pending);
-  plan->first = calloc(count + 1, sizeof *plan->first);
-  builder->order = calloc(cells, sizeof *builder->order);
-  builder->passing = calloc(cells, sizeof *builder->passing);
-  builder->chain = calloc(count, sizeof *builder->chain);
-  builder->mark = calloc(count, sizeof *builder->mark);
-  builder->passed_on = calloc(count, sizeof *builder->passed_on);
+  plan->lanes = block_take(builder->stride, sizeof *plan->lanes);
+  plan->lane = block_take(count, sizeof *plan->lane);
+  plan->position = block_take(count, sizeof *plan->position);
+  plan->pending = block_take(count, sizeof *plan->pending);
+  plan->first = block_take(count + 1, sizeof *plan->first);
+  builder->order = block_take(cells, sizeof *builder->order);
+  builder->passing = block_take(cells, sizeof *builder->passing);
+  builder->chain = block_take(count, sizeof *builder->chain);
+  builder->mark = block_take(count, sizeof *builder->mark);
+  builder->passed_on = block_take(count, sizeof *builder->passed_on);
   bool done = plan->lanes != NULL && plan->lane != NULL && plan->position != NULL && plan->pending != NULL &&
               plan->first != NULL && builder->order != NULL && builder->passing != NULL && builder->chain != NULL &&
               builder->mark != NULL && builder->passed_on != NULL;
   if (done && options->order == GRAPH_CLOSURE) {
-    builder->ancestors = calloc(cells, sizeof *builder->ancestors);
-    builder->opaques = calloc(cells, sizeof *builder->opaques);
+    builder->ancestors = block_take(cells, sizeof *builder->ancestors);
+    builder->opaques = block_take(cells, sizeof *builder->opaques);
     done = builder->ancestors != NULL && builder->opaques != NULL;
   }
   return done ? HRX_OK : no_memory(builder->count);
 }
 
 static void builder_finish(struct builder *builder) {
-  free(builder->order);
-  free(builder->passing);
-  free(builder->ancestors);
-  free(builder->opaques);
-  free(builder->chain);
-  free(builder->mark);
-  free(builder->passed_on);
-  free(builder->candidates);
-  free(builder->incoming);
-  free(builder->tracks);
-  free(builder->track_table);
-  free(builder->entry_table);
+  block_return(builder->order);
+  block_return(builder->passing);
+  block_return(builder->ancestors);
+  block_return(builder->opaques);
+  block_return(builder->chain);
+  block_return(builder->mark);
+  block_return(builder->passed_on);
+  block_return(builder->candidates);
+  block_return(builder->incoming);
+  block_return(builder->tracks);
+  block_return(builder->track_table);
+  block_return(builder->entry_table);
   cells_finish(&builder->cells);
   piece_arena_finish(&builder->arena);
 }
@@ -324,15 +325,15 @@ hrx_status graph_plan_make(const struct graph_options *options, const struct gra
 }
 
 void graph_plan_finish(struct graph_plan *plan) {
-  free(plan->lanes);
-  free(plan->lane);
-  free(plan->position);
-  free(plan->pending);
-  free(plan->first);
-  free(plan->edges);
-  free(plan->kept);
-  free(plan->entries.items);
-  free(plan->exits.items);
+  block_return(plan->lanes);
+  block_return(plan->lane);
+  block_return(plan->position);
+  block_return(plan->pending);
+  block_return(plan->first);
+  block_return(plan->edges);
+  block_return(plan->kept);
+  block_return(plan->entries.items);
+  block_return(plan->exits.items);
   cells_finish(&plan->entries.cells);
   cells_finish(&plan->exits.cells);
   *plan = (struct graph_plan){0};

@@ -119,7 +119,7 @@ static hrx_status binding_moved(const struct graph *graph, const struct graph_bi
     task_move(moves, count, task);
   }
   if (status != HRX_OK) {
-    graph_binding_free(graph->engine, binding);
+    graph_binding_free(binding);
     return status;
   }
   ranges_move(moves, count, old->entries, binding->entries, graph->plan.entries.count);

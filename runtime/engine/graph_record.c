@@ -1,21 +1,14 @@
 /* What the accesses of all nodes so far have left, byte by byte, while a graph is prepared; and what of it others can see. */
 #include "engine/graph_builder.h"
 
-#include <stdlib.h>
-
+#include "base/block.h"
 #include "engine/frontier.h"
 
 enum { SINGLE_ATOMICS = 32, COMPARED_CELLS = 8 };
 
 /* Room for one more item. */
 bool builder_grow(void **io_items, size_t count, size_t *io_capacity, size_t item_bytes) {
-  if (count < *io_capacity) return true;
-  size_t capacity = *io_capacity != 0 ? *io_capacity * 2 : 32;
-  void *items = realloc(*io_items, capacity * item_bytes);
-  if (items == NULL) return false;
-  *io_items = items;
-  *io_capacity = capacity;
-  return true;
+  return block_grow(io_items, count, io_capacity, count + 1, item_bytes);
 }
 
 /* --- finding storages and ranges --- */
@@ -41,14 +34,14 @@ static bool table_grow(const struct builder *builder, uint32_t **io_table, size_
                        uint64_t (*hash)(const struct builder *, uint32_t)) {
   if (2 * count < *io_slots) return true;
   size_t slots = *io_slots != 0 ? *io_slots * 2 : 64;
-  uint32_t *table = calloc(slots, sizeof *table);
+  uint32_t *table = block_take(slots, sizeof *table);
   if (table == NULL) return false;
   for (uint32_t i = 0; i < count; i++) {
     size_t at = hash(builder, i) & (slots - 1);
     while (table[at] != 0) at = (at + 1) & (slots - 1);
     table[at] = i + 1;
   }
-  free(*io_table);
+  block_return(*io_table);
   *io_table = table;
   *io_slots = slots;
   return true;

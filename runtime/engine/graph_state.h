@@ -79,17 +79,12 @@ static inline bool node_opaque(const struct task *task) { return task->opaque &&
 
 /* graph.c */
 struct graph_binding *graph_binding_make(const struct graph *graph); /* with room for all; NULL: out of memory */
-void graph_binding_free(struct engine *engine, struct graph_binding *binding);
+void graph_binding_free(struct graph_binding *binding);
 hrx_status instance_make(struct graph *graph, struct instance **out_instance); /* allocates, calls out: no lock */
 hrx_status instance_renew(struct instance *instance);                          /* the same; the instance is idle */
 struct run *run_make(struct graph *graph);                                     /* NULL: out of memory */
 void graph_drop(struct graph *graph);                                          /* no lock; may be the last */
 void graph_binding_drop(struct engine *engine, struct graph_binding *binding); /* no lock */
-
-/* block.c: zeroed memory from what earlier graphs returned; no lock */
-void *block_take(struct engine *engine, size_t count, size_t item_bytes);
-void block_return(struct engine *engine, void *payload); /* NULL is accepted */
-void blocks_finish(struct engine *engine);               /* nobody else uses the engine */
 
 /* run.c */
 void run_ready_locked(struct slot *slot);

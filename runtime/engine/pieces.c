@@ -1,8 +1,8 @@
 #include "engine/pieces.h"
 
-#include <stdlib.h>
+#include "base/block.h"
 
-enum { BLOCK_BYTES = 16384, CELLS_FIRST = 64 };
+enum { BLOCK_BYTES = 16000 };
 
 struct piece_block {
   struct piece_block *next;
@@ -38,7 +38,7 @@ static struct piece *piece_new(struct piece_arena *arena, uint8_t height) {
   }
   size_t bytes = sizeof *piece + height * sizeof piece->next[0];
   if (arena->left < bytes) {
-    struct piece_block *block = malloc(sizeof *block);
+    struct piece_block *block = block_take_unset(1, sizeof *block);
     if (block == NULL) return NULL;
     block->next = arena->blocks;
     arena->blocks = block;
@@ -74,7 +74,7 @@ void piece_arena_finish(struct piece_arena *arena) {
   while (arena->blocks != NULL) {
     struct piece_block *block = arena->blocks;
     arena->blocks = block->next;
-    free(block);
+    block_return(block);
   }
   *arena = (struct piece_arena){0};
 }
@@ -84,14 +84,10 @@ uint32_t cells_add(struct cells *cells, uint32_t node, enum access_kind kind, ui
   if (at != 0) {
     cells->free = cells->items[at].next;
   } else {
-    if (cells->count + 1 >= cells->capacity) {
-      uint32_t capacity = cells->capacity != 0 ? cells->capacity * 2 : CELLS_FIRST;
-      struct cell *items =
-          capacity > cells->capacity ? realloc(cells->items, capacity * sizeof *items) : NULL; /* 2^31 at most */
-      if (items == NULL) return 0;
-      cells->items = items;
-      cells->capacity = capacity;
-    }
+    if (cells->count == UINT32_MAX ||
+        !block_grow((void **)&cells->items, cells->items != NULL ? (size_t)cells->count + 1 : 0, &cells->capacity,
+                    (size_t)cells->count + 2, sizeof *cells->items))
+      return 0;
     at = ++cells->count;
   }
   cells->items[at] = (struct cell){.node = node, .next = next, .kind = (uint8_t)kind};
@@ -123,6 +119,6 @@ void cells_free(struct cells *cells, uint32_t list) {
 }
 
 void cells_finish(struct cells *cells) {
-  free(cells->items);
+  block_return(cells->items);
   *cells = (struct cells){0};
 }

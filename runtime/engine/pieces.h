@@ -22,7 +22,8 @@ struct cell {
 
 struct cells {
   struct cell *items;
-  uint32_t count, capacity, free; /* item 0 is unused */
+  uint32_t count, free; /* item 0 is unused */
+  size_t capacity;
 };
 
 struct piece {

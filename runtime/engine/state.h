@@ -119,8 +119,6 @@ struct engine {
   uint64_t opaque_inflight;          /* opaque tasks, but for those inside a run of a stream */
   uint64_t runs_inflight;            /* runs in the domain's order */
   uint64_t runs_opaque;              /* opaque nodes of those */
-  struct block *blocks;              /* block.c */
-  size_t block_bytes;
   struct hold *holds;                /* live ones */
   _Atomic uint32_t hold_count;       /* of `holds` */
   struct storage *poisoned;          /* storages with poison */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "code/kernel.h"
 
 enum { SEGMENT_STACK = 4096 };
@@ -167,8 +168,8 @@ hrx_status hrx_graph_prepare(hrx_graph *graph, hrx_executable **out_executable) 
   if (out_executable == NULL) return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "hrx_graph_prepare: NULL result");
   if (graph->list.count == 0) return hrx_fail_reason(HRX_INVALID, HRX_REASON_EMPTY, "a graph without operations");
   struct hrx_executable *executable = calloc(1, sizeof *executable);
-  struct graph_node *nodes = malloc(graph->list.count * sizeof *nodes);
-  struct access *accesses = malloc((graph->list.access_count + 1) * sizeof *accesses);
+  struct graph_node *nodes = block_take_unset(graph->list.count, sizeof *nodes);
+  struct access *accesses = block_take_unset(graph->list.access_count + 1, sizeof *accesses);
   hrx_status status = executable != NULL && nodes != NULL && accesses != NULL
                           ? record_list_copy(&graph->list, &executable->list)
                           : hrx_fail(HRX_OUT_OF_MEMORY, "no memory to prepare %zu operations", graph->list.count);
@@ -182,8 +183,8 @@ hrx_status hrx_graph_prepare(hrx_graph *graph, hrx_executable **out_executable) 
       executable = NULL;
     }
   }
-  free(nodes);
-  free(accesses);
+  block_return(nodes);
+  block_return(accesses);
   if (status != HRX_OK) {
     free(executable);
     return status;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "code/kernel.h"
 #include "native/executable.h"
 
@@ -157,7 +158,7 @@ static hrx_status accesses_move(const struct hrx_executable *executable, const h
 hrx_status hrx_executable_rebind(hrx_executable *executable, const hrx_view *from, const hrx_view *to, size_t count) {
   struct record_list *list = &executable->list;
   struct graph_move *moves = malloc((count + 1) * sizeof *moves);
-  struct hrx_view_access *accesses = malloc((list->access_count + 1) * sizeof *accesses);
+  struct hrx_view_access *accesses = block_take_unset(list->access_count + 1, sizeof *accesses);
   struct hrx_view_access *before = NULL;
   hrx_status status = moves != NULL && accesses != NULL ? HRX_OK : hrx_fail(HRX_OUT_OF_MEMORY, "no memory to rebind %zu accesses", list->access_count);
   if (status == HRX_OK) status = moves_check(executable, from, to, count, moves);
@@ -177,8 +178,8 @@ hrx_status hrx_executable_rebind(hrx_executable *executable, const hrx_view *fro
   /* runs in flight may still use them: their memory outlives the handles */
   if (before != NULL)
     for (size_t i = 0; i < list->access_count; i++) hrx_buffer_release(before[i].view.buffer);
-  free(before);
-  free(accesses);
+  block_return(before);
+  block_return(accesses);
   free(moves);
   return status;
 }

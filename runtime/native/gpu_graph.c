@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "code/kernel.h"
 
 hrx_status hrx_stream_graph(hrx_stream *stream, hrx_gpu_graph **out_graph) {
@@ -19,11 +20,11 @@ static void list_finish(struct gpu_graph_list *list) {
   for (size_t i = 0; i < list->count; i++) hrx_stream_kernel_release(list->nodes[i].kernel);
   for (size_t i = 0; i < list->backing_capacity; i++)
     if (list->backings[i] != NULL) backing_release(list->backings[i]);
-  free(list->nodes);
-  free(list->after);
-  free(list->accesses);
-  free(list->bytes);
-  free(list->backings);
+  block_return(list->nodes);
+  block_return(list->after);
+  block_return(list->accesses);
+  block_return(list->bytes);
+  block_return(list->backings);
   *list = (struct gpu_graph_list){0};
 }
 
@@ -48,11 +49,11 @@ static bool backings_reserve(struct gpu_graph_list *list, size_t more) {
   size_t capacity = list->backing_capacity == 0 ? 64 : list->backing_capacity;
   while (2 * (list->backing_count + more) > capacity) capacity *= 2;
   if (capacity == list->backing_capacity) return true;
-  struct backing **table = calloc(capacity, sizeof(*table));
+  struct backing **table = block_take(capacity, sizeof(*table));
   if (table == NULL) return false;
   for (size_t i = 0; i < list->backing_capacity; i++)
     if (list->backings[i] != NULL) *backing_place(table, capacity, list->backings[i]) = list->backings[i];
-  free(list->backings);
+  block_return(list->backings);
   list->backings = table;
   list->backing_capacity = capacity;
   return true;
@@ -68,18 +69,7 @@ static void backing_include(struct hrx_gpu_graph *graph, const struct access *ac
 
 /* --- adding --- */
 
-static bool grow(void **io_items, size_t *io_capacity, size_t wanted, size_t item) {
-  if (wanted <= *io_capacity) return true;
-  size_t capacity = *io_capacity == 0 ? 32 : *io_capacity;
-  while (capacity < wanted) capacity *= 2;
-  void *items = realloc(*io_items, capacity * item);
-  if (items == NULL) return false;
-  *io_items = items;
-  *io_capacity = capacity;
-  return true;
-}
-
-#define ROOM(array, count, capacity, more) grow((void **)&(array), &(capacity), (count) + (more), sizeof *(array))
+#define ROOM(array, count, capacity, more) block_grow((void **)&(array), count, &(capacity), (count) + (more), sizeof *(array))
 
 static hrx_status reserve(struct gpu_graph_list *list, size_t afters, size_t accesses, size_t bytes) {
   bool done = list->count < UINT32_MAX / 4 && afters < UINT32_MAX / 4 && list->after_count < UINT32_MAX / 4 &&
@@ -213,7 +203,7 @@ static void executable_free(void *context) {
 }
 
 static void *copied(const void *items, size_t bytes) {
-  void *copy = malloc(bytes + 1);
+  void *copy = block_take_unset(bytes + 1, 1);
   if (copy != NULL && bytes != 0) memcpy(copy, items, bytes);
   return copy;
 }
@@ -227,11 +217,11 @@ static bool list_copy(const struct gpu_graph_list *list, struct gpu_graph_list *
   copy.bytes = copied(list->bytes, list->byte_count);
   copy.backings = copied(list->backings, list->backing_capacity * sizeof(*list->backings));
   if (copy.nodes == NULL || copy.after == NULL || copy.accesses == NULL || copy.bytes == NULL || copy.backings == NULL) {
-    free(copy.nodes);
-    free(copy.after);
-    free(copy.accesses);
-    free(copy.bytes);
-    free(copy.backings);
+    block_return(copy.nodes);
+    block_return(copy.after);
+    block_return(copy.accesses);
+    block_return(copy.bytes);
+    block_return(copy.backings);
     return false;
   }
   for (size_t i = 0; i < copy.count; i++) hrx_stream_kernel_retain(copy.nodes[i].kernel);
@@ -297,8 +287,8 @@ hrx_status gpu_graph_finish(struct hrx_gpu_graph *graph, const char *const *labe
   if (list->count == 0) return hrx_fail_reason(HRX_INVALID, HRX_REASON_EMPTY, "a graph without nodes");
   struct hrx_runtime *runtime = graph->stream->runtime;
   struct hrx_gpu_executable *executable = calloc(1, sizeof *executable);
-  struct graph_node *nodes = malloc(list->count * sizeof *nodes);
-  uint32_t *after = malloc((list->after_count + list->count + 1) * sizeof *after);
+  struct graph_node *nodes = block_take_unset(list->count, sizeof *nodes);
+  uint32_t *after = block_take_unset(list->after_count + list->count + 1, sizeof *after);
   hrx_status status = HRX_OK;
   bool made = executable != NULL && nodes != NULL && after != NULL && list_copy(list, &executable->list);
   if (made) {
@@ -316,8 +306,8 @@ hrx_status gpu_graph_finish(struct hrx_gpu_graph *graph, const char *const *labe
                                     .client = {payload_make, payload_renew, executable_free, executable}};
     status = graph_prepare(runtime->domain->engine, &options, nodes, (uint32_t)list->count, &executable->graph);
   }
-  free(nodes);
-  free(after);
+  block_return(nodes);
+  block_return(after);
   if (status != HRX_OK) {
     if (made)
       executable_free(executable);

@@ -4,26 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "code/kernel.h"
-
-static bool grow(void **io_items, size_t *io_capacity, size_t wanted, size_t item) {
-  if (wanted <= *io_capacity) return true;
-  size_t capacity = *io_capacity == 0 ? 16 : *io_capacity;
-  while (capacity < wanted) capacity *= 2;
-  void *items = realloc(*io_items, capacity * item);
-  if (items == NULL) return false;
-  *io_items = items;
-  *io_capacity = capacity;
-  return true;
-}
 
 hrx_status record_list_reserve(struct record_list *list, size_t accesses) {
   if (list->count >= UINT32_MAX / 4 || accesses > UINT32_MAX / 4 - list->access_count % (UINT32_MAX / 4))
     return hrx_fail(HRX_OUT_OF_MEMORY, "a graph of more than %u operations", UINT32_MAX / 4);
   void *records = list->records, *views = list->accesses;
-  bool done = grow(&records, &list->capacity, list->count + 1, sizeof *list->records);
+  bool done = block_grow(&records, list->count, &list->capacity, list->count + 1, sizeof *list->records);
   list->records = records;
-  done = done && grow(&views, &list->access_capacity, list->access_count + accesses, sizeof *list->accesses);
+  done = done && block_grow(&views, list->access_count, &list->access_capacity, list->access_count + accesses,
+                            sizeof *list->accesses);
   list->accesses = views;
   return done ? HRX_OK : hrx_fail(HRX_OUT_OF_MEMORY, "no memory for operation %zu of a graph", list->count);
 }
@@ -62,11 +53,11 @@ void record_list_add(struct record_list *list, const struct record *record, cons
 hrx_status record_list_copy(const struct record_list *list, struct record_list *out_copy) {
   struct record_list copy = {.count = list->count, .capacity = list->count, .access_count = list->access_count,
                              .access_capacity = list->access_count};
-  copy.records = malloc((list->count + 1) * sizeof *copy.records);
-  copy.accesses = malloc((list->access_count + 1) * sizeof *copy.accesses);
+  copy.records = block_take_unset(list->count + 1, sizeof *copy.records);
+  copy.accesses = block_take_unset(list->access_count + 1, sizeof *copy.accesses);
   if (copy.records == NULL || copy.accesses == NULL) {
-    free(copy.records);
-    free(copy.accesses);
+    block_return(copy.records);
+    block_return(copy.accesses);
     *out_copy = (struct record_list){0};
     return hrx_fail(HRX_OUT_OF_MEMORY, "no memory to prepare %zu operations", list->count);
   }
@@ -81,8 +72,8 @@ hrx_status record_list_copy(const struct record_list *list, struct record_list *
 void record_list_finish(struct record_list *list) {
   for (size_t i = 0; i < list->count; i++) record_release(&list->records[i]);
   for (size_t i = 0; i < list->access_count; i++) hrx_buffer_release(list->accesses[i].view.buffer);
-  free(list->records);
-  free(list->accesses);
+  block_return(list->records);
+  block_return(list->accesses);
   *list = (struct record_list){0};
 }
 

@@ -187,6 +187,7 @@ hrx_status soft_dispatch_create(struct gpu_kernel *base, const struct gpu_launch
   memset((void *)dispatch->sync, 0, sizeof dispatch->sync);
   shuffle_choose(dispatch);
   memory_write(dispatch, launch);
+  scheduler_reserve(device->scheduler, dispatch->wave_count);
   *out_dispatch = &dispatch->base;
   return HRX_OK;
 }

@@ -33,6 +33,7 @@ struct soft_scheduler {
   struct soft_context *parked, **parked_end;
   struct soft_context *idle[CONTEXT_CLASSES];
   uint32_t idle_count[CONTEXT_CLASSES];
+  _Atomic uint32_t made[CONTEXT_CLASSES]; /* of each class, in use or not; read without the lock */
   uint32_t turns;     /* parked ones to run before the next becomes resident */
   uint32_t resident, resident_limit;
   uint64_t resident_scratch;
@@ -170,12 +171,14 @@ static struct soft_context *context_take_locked(struct soft_scheduler *scheduler
     scheduler->idle_count[class]--;
   } else {
     status = context_create(class, &context);
+    scheduler->made[class] += status == HRX_OK;
   }
   if (status == HRX_OK) status = context_fit(context, dispatch);
   if (status != HRX_OK) {
     struct failure failure;
     failure_capture(status, &failure);
     stop_locked(dispatch, STOP_FAILED, &failure);
+    scheduler->made[class] -= context != NULL;
     context_release(context);
     return NULL;
   }
@@ -184,6 +187,25 @@ static struct soft_context *context_take_locked(struct soft_scheduler *scheduler
   interrupt_resident_change(1);
   scheduler->resident_scratch += scratch_bytes(dispatch);
   return context;
+}
+
+void scheduler_reserve(struct soft_scheduler *scheduler, uint32_t wave_count) {
+  unsigned class = context_class(wave_count);
+  uint32_t enough = scheduler->cores + 1 < IDLE_CONTEXTS ? scheduler->cores + 1 : IDLE_CONTEXTS;
+  while (atomic_load_explicit(&scheduler->made[class], memory_order_relaxed) < enough) {
+    struct soft_context *context = NULL;
+    if (context_create(class, &context) != HRX_OK) return;
+    pthread_mutex_lock(&scheduler->lock);
+    bool keep = scheduler->made[class] < enough;
+    if (keep) {
+      scheduler->made[class]++;
+      context->next = scheduler->idle[class];
+      scheduler->idle[class] = context;
+      scheduler->idle_count[class]++;
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    if (!keep) context_release(context);
+  }
 }
 
 /* Ends a context's workgroup for good. Finishes the dispatch if that was the last. */
@@ -201,6 +223,7 @@ static void context_return(struct soft_scheduler *scheduler, struct soft_context
     scheduler->idle_count[class]++;
   } else {
     surplus = context;
+    scheduler->made[class]--;
   }
   dispatch->users--;
   bool over = end_locked(scheduler, dispatch);

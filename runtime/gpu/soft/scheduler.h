@@ -17,6 +17,10 @@ void scheduler_release(struct soft_scheduler *scheduler);
 /* The most workgroups of a cooperative launch, each of `wave_count` waves. */
 uint64_t scheduler_cooperative_limit(const struct soft_scheduler *scheduler, uint32_t wave_count);
 
+/* Makes sure of memory for a workgroup of `wave_count` waves on each core and in a thread that waits, so that starting needs none; with
+ * too little memory nothing happens, and the start looks again. One load, but for the first launches of a size. */
+void scheduler_reserve(struct soft_scheduler *scheduler, uint32_t wave_count);
+
 /* The gpu.h calls. */
 void scheduler_start(struct gpu_dispatch *dispatch, gpu_done done, void *context);
 bool scheduler_help(struct gpu_dispatch *dispatch, uint64_t slice_ns);
