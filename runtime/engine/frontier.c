@@ -184,7 +184,7 @@ static void segment_touch(struct frontier_pool *pool, struct frontier *frontier,
     struct frontier_entry *entry = *link;
     if (entry->point.lane == self.lane) {
       if (entry->kind == kind) {
-        entry->point = self;
+        if (entry->point.sequence < self.sequence) entry->point = self; /* a run enters its last accesses in any order */
         found = true;
         if (kind != ACCESS_WRITE) break;
       } else if (kind == ACCESS_WRITE) {

@@ -85,6 +85,20 @@ START_TEST(a_write_does_not_hide_the_reader_before_it) {
 }
 END_TEST
 
+START_TEST(the_newest_of_a_lane_counts_in_whatever_order_they_come) {
+  const enum access_kind kinds[] = {ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC};
+  for (uint32_t i = 0; i < 3; i++) {
+    size_t at = 100 * i;
+    record(kinds[i], at, at + 64, i, 5);
+    record(kinds[i], at + 32, at + 96, i, 3);
+    ck_assert_uint_eq(waits_of(ACCESS_WRITE, at + 40, at + 41, 9), 1);
+    ck_assert_uint_eq(clock_points(&waits)[0].sequence, 5);
+    ck_assert_uint_eq(waits_of(ACCESS_WRITE, at + 64, at + 96, 9), 1);
+    ck_assert_uint_eq(clock_points(&waits)[0].sequence, 3);
+  }
+}
+END_TEST
+
 START_TEST(points_that_are_over_vanish) {
   record(ACCESS_WRITE, 0, 100, 0, 1);
   record(ACCESS_READ, 50, 60, 1, 1);
@@ -207,6 +221,7 @@ int main(void) {
   tcase_add_test(tests, every_pair_of_kinds);
   tcase_add_test(tests, only_the_outer_order_counts);
   tcase_add_test(tests, a_write_does_not_hide_the_reader_before_it);
+  tcase_add_test(tests, the_newest_of_a_lane_counts_in_whatever_order_they_come);
   tcase_add_test(tests, points_that_are_over_vanish);
   tcase_add_test(tests, a_failure_that_nobody_took_is_not_quiet);
   tcase_add_test(tests, equal_neighbours_merge_and_gaps_stay);
