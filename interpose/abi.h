@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interpose/abi_memory.h"
+
 #include "interpose/abi_launch.h"
 
 typedef const char *text; /* what entrypoints.def calls a function that returns a constant string */

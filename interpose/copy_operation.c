@@ -7,7 +7,8 @@
 #include "interpose/error.h"
 #include "interpose/operation.h"
 
-/* One side of a copy or fill: the bytes from its first to its last, and the allocation that holds them if hrx knows one. */
+/* One side of a copy or fill: the bytes from its first to its last, and the allocation that holds the first if hrx knows one. The
+ * others hold the next ones: mapped views that lie next to each other. */
 struct side {
   const struct allocation *allocation;
   size_t offset, span;
@@ -23,7 +24,21 @@ static bool span_of(size_t pitch, size_t slice_pitch, size_t width, size_t heigh
   return true;
 }
 
-static hipError_t side_find(const void *pointer, size_t span, struct side *out_side) {
+/* Whether the range stays in memory that allows `access`: in one allocation, or in mapped views without a gap between them. */
+static bool side_inside(const struct memory *memory, const struct side *side, unsigned access) {
+  const struct allocation *at = side->allocation;
+  size_t left = side->span, offset = side->offset;
+  for (;;) {
+    if (at->kind == MEMORY_VIRTUAL && (at->access & access) == 0) return false;
+    if (left <= at->bytes - offset) return true;
+    left -= at->bytes - offset;
+    offset = 0;
+    at = memory_next(memory, at);
+    if (at == NULL) return false;
+  }
+}
+
+static hipError_t side_find(const void *pointer, size_t span, unsigned access, struct side *out_side) {
   struct hip_state *state = NULL;
   hipError_t error = state_get(&state);
   if (error != hipSuccess) return error;
@@ -35,7 +50,7 @@ static hipError_t side_find(const void *pointer, size_t span, struct side *out_s
   if (out_side->allocation == NULL) return hipSuccess;
   out_side->offset = address - out_side->allocation->address;
   /* a range that starts inside an allocation and leaves it is wrong whatever lies behind */
-  return span <= out_side->allocation->bytes - out_side->offset ? hipSuccess : hipErrorInvalidValue;
+  return side_inside(state->domain->memory, out_side, access) ? hipSuccess : hipErrorInvalidValue;
 }
 
 static bool device_side(const struct side *side) {
@@ -67,8 +82,8 @@ static hipError_t copy_sides(const struct copy_operation *operation, struct side
                &destination_span) ||
       !span_of(copy->source_pitch, copy->source_slice_pitch, copy->width, copy->height, copy->depth, &source_span))
     return hipErrorInvalidValue;
-  hipError_t error = side_find(copy->destination, destination_span, out_destination);
-  if (error == hipSuccess) error = side_find(copy->source, source_span, out_source);
+  hipError_t error = side_find(copy->destination, destination_span, MEMORY_WRITE, out_destination);
+  if (error == hipSuccess) error = side_find(copy->source, source_span, MEMORY_READ, out_source);
   if (error == hipSuccess && !kind_fits(operation->kind, out_destination, out_source)) error = hipErrorInvalidValue;
   return error;
 }
@@ -80,19 +95,37 @@ hipError_t copy_operation_check(const struct copy_operation *operation) {
 }
 
 static bool watchable(const struct side *side) {
-  return side->allocation == NULL || side->allocation->kind == MEMORY_HOST || side->allocation->kind == MEMORY_REGISTERED ||
-         side->allocation->kind == MEMORY_MANAGED;
+  const struct allocation *at = side->allocation;
+  if (at == NULL || at->kind == MEMORY_HOST || at->kind == MEMORY_REGISTERED || at->kind == MEMORY_MANAGED) return true;
+  for (size_t left = side->span, offset = side->offset; at != NULL; at = memory_next(state_existing()->domain->memory, at)) {
+    if (at->shared) return true;
+    if (left <= at->bytes - offset) return false;
+    left -= at->bytes - offset;
+    offset = 0;
+  }
+  return false;
+}
+
+/* Whether all of the side is in one allocation: what goes on in the next mapped view makes its task opaque, which keeps any order. */
+static bool whole(const struct side *side) {
+  return side->allocation == NULL || side->span <= side->allocation->bytes - side->offset;
+}
+
+static void access_add(const struct side *side, enum access_kind kind, struct access *accesses, unsigned *io_count) {
+  if (side->allocation == NULL) return;
+  size_t inside = side->allocation->bytes - side->offset;
+  accesses[(*io_count)++] = (struct access){side->allocation, side->offset, side->span < inside ? side->span : inside, kind};
 }
 
 static unsigned accesses_of(const struct side *destination, const struct side *source, struct access *out_accesses) {
   unsigned count = 0;
-  if (destination->allocation != NULL)
-    out_accesses[count++] =
-      (struct access){destination->allocation, destination->offset, destination->span, ACCESS_WRITE};
-  if (source != NULL && source->allocation != NULL)
-    out_accesses[count++] = (struct access){source->allocation, source->offset, source->span, ACCESS_READ};
+  access_add(destination, ACCESS_WRITE, out_accesses, &count);
+  if (source != NULL) access_add(source, ACCESS_READ, out_accesses, &count);
   return count;
 }
+
+/* Whether the program asked that copies with the side's memory block. */
+static bool synchronous(const struct side *side) { return side->allocation != NULL && side->allocation->synchronous; }
 
 /* Waits for all that the stream has been given so far. */
 static hrx_status wait_for(struct ihipStream_t *stream) {
@@ -158,7 +191,8 @@ static struct task task_of_sides(const struct copy_operation *operation, const s
   return (struct task){.kind = TASK_COPY,
                        .accesses = accesses,
                        .access_count = accesses_of(destination, source, accesses),
-                       .opaque = config_get()->order_stream || watchable(destination) || source->allocation == NULL,
+                       .opaque = config_get()->order_stream || watchable(destination) || source->allocation == NULL ||
+                                 !whole(destination) || !whole(source),
                        .label = "copy",
                        .copy = operation->copy};
 }
@@ -177,6 +211,7 @@ hipError_t copy_submit(struct ihipStream_t *stream, const struct copy_operation 
   struct side destination, source;
   hipError_t error = copy_sides(operation, &destination, &source);
   if (error != hipSuccess) return error;
+  if (completion == COMPLETE_LATER && (synchronous(&destination) || synchronous(&source))) completion = COMPLETE_CALL;
   struct access accesses[2];
   struct task task = task_of_sides(operation, &destination, &source, accesses);
   hrx_status status = HRX_OK;
@@ -208,7 +243,7 @@ static hipError_t fill_side(const struct task_fill *fill, struct side *out_side)
   size_t span = 0;
   if (fill->height > 1 && fill->pitch < fill->width) return hipErrorInvalidValue;
   if (!span_of(fill->pitch, fill->slice_pitch, fill->width, fill->height, fill->depth, &span)) return hipErrorInvalidValue;
-  hipError_t error = side_find(fill->destination, span, out_side);
+  hipError_t error = side_find(fill->destination, span, MEMORY_WRITE, out_side);
   if (error == hipSuccess && out_side->allocation == NULL) error = hipErrorInvalidValue;
   return error;
 }
@@ -227,7 +262,7 @@ hipError_t fill_task(const struct task_fill *fill, struct access accesses[1], st
   *out_task = (struct task){.kind = TASK_FILL,
                             .accesses = accesses,
                             .access_count = accesses_of(&side, NULL, accesses),
-                            .opaque = config_get()->order_stream || watchable(&side),
+                            .opaque = config_get()->order_stream || watchable(&side) || !whole(&side),
                             .label = "fill",
                             .fill = *fill};
   return hipSuccess;

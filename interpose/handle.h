@@ -21,6 +21,8 @@ enum handle_kind {
   HANDLE_TEXTURE,
   HANDLE_CONTEXT,
   HANDLE_POOL,
+  HANDLE_PHYSICAL, /* hipMemCreate */
+  HANDLE_MIPMAP,
   HANDLE_PROGRAM, /* hiprtc */
   HANDLE_BINARY   /* what __hipRegisterFatBinary returned */
 };

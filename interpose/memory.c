@@ -29,6 +29,14 @@ static hipError_t allocate(void **out_pointer, size_t bytes, size_t alignment, e
   return hipSuccess;
 }
 
+hipError_t memory_wait(struct hip_state *state) {
+  struct clock clock = {0};
+  hrx_status status = engine_clock(state->domain->engine, &clock);
+  if (status == HRX_OK) status = engine_clock_wait(state->domain->engine, &clock, UINT64_MAX);
+  clock_finish(&clock);
+  return error_of(status);
+}
+
 hipError_t memory_wait_and_free(void *pointer, unsigned kinds) {
   struct hip_state *state = NULL;
   if (pointer == NULL) return hipSuccess;
@@ -39,11 +47,8 @@ hipError_t memory_wait_and_free(void *pointer, unsigned kinds) {
     return hipErrorInvalidValue;
   error = capture_refuses(&state->devices[allocation->device], NULL);
   if (error != hipSuccess) return error;
-  struct clock clock = {0};
-  hrx_status status = engine_clock(state->domain->engine, &clock);
-  if (status == HRX_OK) status = engine_clock_wait(state->domain->engine, &clock, UINT64_MAX);
-  clock_finish(&clock);
-  if (status != HRX_OK) return error_of(status);
+  error = memory_wait(state);
+  if (error != hipSuccess) return error;
   engine_storage_forget(state->domain->engine, allocation->storage);
   memory_free(state->domain->memory, allocation);
   return hipSuccess;

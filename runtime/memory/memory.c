@@ -1,43 +1,14 @@
 #include "memory/memory.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory/address_map.h"
-#include "memory/heap.h"
-#include "memory/storage.h"
+#include "memory/record.h"
+#include "memory/shared.h"
 
-enum { SLAB_RECORDS = 64, NATURAL_ALIGNMENT = 256 };
+enum { NATURAL_ALIGNMENT = 256, PAGE = 4096 };
 static const size_t LARGEST = (size_t)1 << 47;
-
-/* One allocation and what is behind it. While the allocation is free, the record stays with its chunk in the heap's
- * list, or, with no chunk, in `spare`. */
-struct record {
-  struct allocation allocation;
-  struct storage storage;
-  struct chunk chunk; /* address 0: registered memory, or none */
-  uint64_t charged;
-  bool zero; /* its pages were never handed out before */
-  struct record *next_spare;
-};
-
-struct slab {
-  struct slab *next;
-  struct record records[SLAB_RECORDS];
-};
-
-struct memory {
-  pthread_mutex_t lock;
-  struct address_map map;
-  struct heap heap;
-  struct slab *slabs;
-  struct record *spare;
-  struct memory_statistics statistics;
-  _Atomic uint64_t generation;
-};
 
 /* Over the whole process, so that a serial never means two allocations, whatever the domain. */
 static _Atomic uint64_t serials;
@@ -57,6 +28,7 @@ hrx_status memory_create(uint64_t limit, struct memory **out_memory) {
 
 void memory_release(struct memory *memory) {
   if (memory == NULL) return;
+  shared_finish(memory);
   address_map_finish(&memory->map);
   heap_finish(&memory->heap);
   while (memory->slabs != NULL) {
@@ -68,18 +40,18 @@ void memory_release(struct memory *memory) {
   free(memory);
 }
 
-static void spare_push_locked(struct memory *memory, struct record *record) {
+void record_spare_locked(struct memory *memory, struct record *record) {
   record->next_spare = memory->spare;
   memory->spare = record;
 }
 
-static struct record *spare_pop_locked(struct memory *memory) {
+struct record *record_take_locked(struct memory *memory) {
   if (memory->spare == NULL) {
     struct slab *slab = calloc(1, sizeof *slab);
     if (slab == NULL) return NULL;
     slab->next = memory->slabs;
     memory->slabs = slab;
-    for (unsigned i = SLAB_RECORDS; i > 0; i--) spare_push_locked(memory, &slab->records[i - 1]);
+    for (unsigned i = SLAB_RECORDS; i > 0; i--) record_spare_locked(memory, &slab->records[i - 1]);
   }
   struct record *record = memory->spare;
   memory->spare = record->next_spare;
@@ -89,7 +61,7 @@ static struct record *spare_pop_locked(struct memory *memory) {
 static void chunk_lost(struct chunk *chunk, void *context) {
   struct record *record = record_of_chunk(chunk);
   record->chunk = (struct chunk){0};
-  spare_push_locked(context, record);
+  record_spare_locked(context, record);
 }
 
 /* A record with a chunk of `bytes`: from the cache, or new; the cache is emptied before giving up. */
@@ -102,17 +74,17 @@ static struct record *record_with_chunk_locked(struct memory *memory, size_t byt
   const struct memory_statistics *statistics = &memory->statistics;
   if (charge && memory->heap.cached > statistics->limit - statistics->used - bytes)
     heap_trim(&memory->heap, chunk_lost, memory);
-  struct record *record = spare_pop_locked(memory);
+  struct record *record = record_take_locked(memory);
   if (record == NULL) return NULL;
   record->zero = true;
   if (heap_cut(&memory->heap, bytes, &record->chunk)) return record;
   heap_trim(&memory->heap, chunk_lost, memory);
   if (heap_cut(&memory->heap, bytes, &record->chunk)) return record;
-  spare_push_locked(memory, record);
+  record_spare_locked(memory, record);
   return NULL;
 }
 
-static hrx_status publish_locked(struct memory *memory, struct record *record, const struct allocation *allocation) {
+hrx_status record_publish_locked(struct memory *memory, struct record *record, const struct allocation *allocation) {
   hrx_status status = address_map_insert(&memory->map, allocation->address, allocation->address + allocation->bytes,
                                          &record->allocation);
   if (status != HRX_OK) return status;
@@ -122,8 +94,7 @@ static hrx_status publish_locked(struct memory *memory, struct record *record, c
   return HRX_OK;
 }
 
-static void record_fill(struct record *record, uintptr_t address, size_t bytes, enum memory_kind kind, unsigned flags,
-                        int device) {
+void record_fill(struct record *record, uintptr_t address, size_t bytes, enum memory_kind kind, unsigned flags, int device) {
   record->allocation = (struct allocation){
       .address = address,
       .bytes = bytes,
@@ -152,13 +123,15 @@ hrx_status memory_allocate(struct memory *memory, size_t bytes, size_t alignment
   if (fits) {
     /* chunks of a page and more begin at a page; what asks for more is placed inside a larger chunk */
     size_t padding = alignment > (bytes >= 4096 ? 4096 : NATURAL_ALIGNMENT) ? alignment : 0;
-    record = record_with_chunk_locked(memory, bytes + padding, charge);
+    /* device memory has its pages for itself, so that they can be shared with another process */
+    size_t room = kind == MEMORY_DEVICE && bytes < PAGE ? PAGE : bytes;
+    record = record_with_chunk_locked(memory, room + padding, charge);
   }
   hrx_status status = HRX_OK;
   if (record != NULL) {
     uintptr_t address = (record->chunk.address + alignment - 1) & ~(uintptr_t)(alignment - 1);
     record_fill(record, address, bytes, kind, flags, device);
-    status = publish_locked(memory, record, &record->allocation);
+    status = record_publish_locked(memory, record, &record->allocation);
     if (status != HRX_OK) {
       heap_return(&memory->heap, &record->chunk);
     } else {
@@ -182,15 +155,15 @@ hrx_status memory_register(struct memory *memory, void *pointer, size_t bytes, u
   if (pointer == NULL || bytes == 0 || bytes > UINTPTR_MAX - address)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "cannot register %zu bytes at %p", bytes, pointer);
   pthread_mutex_lock(&memory->lock);
-  struct record *record = spare_pop_locked(memory);
+  struct record *record = record_take_locked(memory);
   hrx_status status = HRX_OK;
   if (record == NULL) {
     status = hrx_fail(HRX_OUT_OF_MEMORY, "no memory to register %zu bytes at %p", bytes, pointer);
   } else {
     record_fill(record, address, bytes, MEMORY_REGISTERED, flags, device);
     record->charged = 0;
-    status = publish_locked(memory, record, &record->allocation);
-    if (status != HRX_OK) spare_push_locked(memory, record);
+    status = record_publish_locked(memory, record, &record->allocation);
+    if (status != HRX_OK) record_spare_locked(memory, record);
   }
   pthread_mutex_unlock(&memory->lock);
   if (status == HRX_OK) *out_allocation = &record->allocation;
@@ -216,17 +189,32 @@ void memory_free(struct memory *memory, struct allocation *allocation) {
     memory->statistics.frees++;
     record->charged = 0;
     record->allocation.serial = 0; /* who kept the old one sees that it is gone */
-    if (record->chunk.address != 0)
+    /* pages that could not be taken back from other processes stay out of use, and their record with them */
+    bool usable = record->shared == NULL || shared_leave_locked(memory, record);
+    if (usable && record->chunk.address != 0)
       heap_return(&memory->heap, &record->chunk);
-    else
-      spare_push_locked(memory, record);
+    else if (usable)
+      record_spare_locked(memory, record);
     atomic_fetch_add_explicit(&memory->generation, 1, memory_order_relaxed);
   }
   pthread_mutex_unlock(&memory->lock);
 }
 
+void memory_access_set(struct memory *memory, struct allocation *allocation, unsigned access) {
+  pthread_mutex_lock(&memory->lock);
+  allocation->access = access;
+  atomic_fetch_add_explicit(&memory->generation, 1, memory_order_relaxed);
+  pthread_mutex_unlock(&memory->lock);
+}
+
 struct allocation *memory_find(const struct memory *memory, uintptr_t address) {
   return address_map_find(&memory->map, address);
+}
+
+struct allocation *memory_next(const struct memory *memory, const struct allocation *allocation) {
+  if (allocation->kind != MEMORY_VIRTUAL) return NULL;
+  struct allocation *next = memory_find(memory, allocation->address + allocation->bytes);
+  return next != NULL && next->kind == MEMORY_VIRTUAL ? next : NULL;
 }
 
 struct allocation *memory_nearest(struct memory *memory, uintptr_t address) {

@@ -20,6 +20,8 @@ enum memory_kind {
   MEMORY_REGISTERED, /* hipHostRegister: the program's own memory, watchable */
   MEMORY_MANAGED,    /* hipMallocManaged, watchable, charged */
   MEMORY_CODE,       /* a loaded code object's image and its globals; charged */
+  MEMORY_VIRTUAL,    /* hipMemMap: a view inside a reserved range; what it shows is charged, it is not */
+  MEMORY_IMPORTED,   /* another process's memory, watchable, charged there */
   MEMORY_INTERNAL    /* kernel arguments, dispatch packets, scratch: of hrx itself, not charged */
 };
 
@@ -37,6 +39,9 @@ struct allocation {
   uint64_t serial;         /* unique for the life of the process: tells a reused address from the old one; 0: free */
   struct storage *storage; /* the bytes behind it; two views may share one */
   size_t storage_offset;   /* of `address` in it */
+  bool shared;             /* another process may see the bytes: watchable, whatever the kind */
+  bool synchronous;        /* the caller's own: copies with it block (hipPointerSetAttribute) */
+  void *holder;            /* the HIP layer's object that it belongs to, or NULL */
   void *owner;             /* whoever allocated it may leave a mark; NULL at first */
 };
 
@@ -72,6 +77,12 @@ void memory_free(struct memory *memory, struct allocation *allocation);
 /* The live allocation that holds `address`, also an inner one, or NULL. O(log n) or better. Lock-free: workers
  * call it while other threads allocate and free. The result stays true until somebody frees it. */
 struct allocation *memory_find(const struct memory *memory, uintptr_t address);
+
+/* Changes what kernels may do. Kernels that run look again at their next access that is not cached. */
+void memory_access_set(struct memory *memory, struct allocation *allocation, unsigned access);
+
+/* The mapped view that begins where `allocation`, a mapped view too, ends, or NULL: a range may go on there. Lock-free. */
+struct allocation *memory_next(const struct memory *memory, const struct allocation *allocation);
 
 /* The live allocation nearest to `address` (for messages), or NULL if there is none. Takes the lock. */
 struct allocation *memory_nearest(struct memory *memory, uintptr_t address);

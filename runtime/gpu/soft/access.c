@@ -22,6 +22,13 @@ static bool span_find(const struct wave *wave, uint64_t address, uint64_t bytes,
   if (allocation == NULL || (allocation->access & MEMORY_READ) == 0) return false;
   struct span span = {allocation->address, allocation->address + allocation->bytes,
                       (allocation->access & MEMORY_WRITE) != 0};
+  /* to a kernel, mapped views that lie next to each other are one range */
+  while (address < span.high && bytes > span.high - address) {
+    allocation = memory_next(wave->memory, allocation);
+    if (allocation == NULL || (allocation->access & MEMORY_READ) == 0) break;
+    span.high = allocation->address + allocation->bytes;
+    span.writable = span.writable && (allocation->access & MEMORY_WRITE) != 0;
+  }
   if (!span_holds(&span, address, bytes, write)) return false;
   *out_span = span;
   return true;
