@@ -25,6 +25,7 @@ struct ihipModuleSymbol_t {
 struct ihipModule_t {
   struct gpu_module *module;
   struct hip_device *device;
+  struct ihipLibrary_t *library; /* of which it is the code on this device, or NULL */
   pthread_mutex_t lock; /* of the list */
   struct ihipModuleSymbol_t *functions;
 };
@@ -36,6 +37,18 @@ void module_release(struct ihipModule_t *module);
 
 /* A kernel of the module by name; made a live handle at the first call. Errors: hipErrorNotFound. */
 hipError_t module_function(struct ihipModule_t *module, const char *name, struct ihipModuleSymbol_t **out_function);
+
+/* The module's kernels by index from 0; like module_function. Errors: hipErrorNotFound behind the last. */
+hipError_t module_function_at(struct ihipModule_t *module, unsigned index, struct ihipModuleSymbol_t **out_function);
+
+/* How many there are. */
+unsigned module_function_count(struct ihipModule_t *module);
+
+/* Waits for all work, as the kernels of a module that is to go may be queued or running. */
+hipError_t module_idle_wait(void);
+
+/* The bytes of a file, malloced. Errors: hipErrorFileNotFound; hipErrorInvalidImage for an empty one; hipErrorOutOfMemory. */
+hipError_t module_file_read(const char *path, void **out_bytes, size_t *out_size);
 
 /* The kernel behind a host stub (what <<<>>> and hipLaunchKernel name) on `device`. Opens its binary at first use.
  * Errors: hipErrorInvalidDeviceFunction for an unknown stub; those of module_open and module_function. */

@@ -24,6 +24,8 @@ enum handle_kind {
   HANDLE_PHYSICAL, /* hipMemCreate */
   HANDLE_MIPMAP,
   HANDLE_PROGRAM, /* hiprtc */
+  HANDLE_LIBRARY,
+  HANDLE_LINK,
   HANDLE_BINARY   /* what __hipRegisterFatBinary returned */
 };
 

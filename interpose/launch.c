@@ -65,17 +65,15 @@ hrx_status launch_dispatch(const struct launch_operation *operation, struct gpu_
   struct gpu_launch launch = {.dynamic_lds = operation->dynamic_lds,
                               .arguments = operation->arguments,
                               .argument_bytes = operation->argument_bytes,
-                              .cooperative = operation->cooperative};
+                              .cooperative = operation->cooperative,
+                              .multi_grid = operation->multi_grid};
   memcpy(launch.grid, operation->grid, sizeof launch.grid);
   memcpy(launch.block, operation->block, sizeof launch.block);
   return gpu_dispatch_create(operation->function->kernel, &launch, out_dispatch);
 }
 
-hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operation *operation, uint64_t *out_started_ns,
-                         uint64_t *out_finished_ns) {
-  struct gpu_dispatch *dispatch = NULL;
-  hrx_status status = launch_dispatch(operation, &dispatch);
-  if (status != HRX_OK) return error_logged(status);
+hipError_t launch_queue(struct ihipStream_t *stream, const struct launch_operation *operation, struct gpu_dispatch *dispatch,
+                        uint64_t *out_started_ns, uint64_t *out_finished_ns) {
   struct task task = {.kind = TASK_DISPATCH,
                       .opaque = true,
                       .out_started_ns = out_started_ns,
@@ -83,12 +81,20 @@ hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operat
                       .label = operation->function->code->name,
                       .dispatch = dispatch};
   struct point point;
-  status = hip_stream_submit(stream, &task, &point);
+  hrx_status status = hip_stream_submit(stream, &task, &point);
   if (status != HRX_OK) {
     gpu_dispatch_release(dispatch);
     return error_logged(status);
   }
   return hipSuccess;
+}
+
+hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operation *operation, uint64_t *out_started_ns,
+                         uint64_t *out_finished_ns) {
+  struct gpu_dispatch *dispatch = NULL;
+  hrx_status status = launch_dispatch(operation, &dispatch);
+  if (status != HRX_OK) return error_logged(status);
+  return launch_queue(stream, operation, dispatch, out_started_ns, out_finished_ns);
 }
 
 hipError_t launch_issue(struct ihipStream_t *stream, const struct launch_operation *operation) {
@@ -127,8 +133,8 @@ static void unregistered_say(const void *stub) {
   }
 }
 
-static hipError_t launch_stub(hipError_t found, struct ihipStream_t *stream, const void *stub, dim3 blocks, dim3 block,
-                              void **parameters, size_t shared_bytes, bool cooperative) {
+hipError_t launch_stub(hipError_t found, struct ihipStream_t *stream, const void *stub, dim3 blocks, dim3 block,
+                       void **parameters, size_t shared_bytes, bool cooperative) {
   struct launch_operation operation = {.cooperative = cooperative};
   if (found != hipSuccess) return found;
   hipError_t error = function_of_stub(stub, stream->device, &operation.function);
@@ -211,8 +217,8 @@ static hipError_t launch_function(hipFunction_t function, const uint32_t grid[3]
   return error == hipSuccess ? pack_and_issue(stream, &operation, parameters, extra) : error;
 }
 
-static hipError_t launch_blocks(hipFunction_t function, dim3 blocks, dim3 block, unsigned shared, hipStream_t stream,
-                                void **parameters, void **extra, bool cooperative) {
+hipError_t launch_blocks(hipFunction_t function, dim3 blocks, dim3 block, size_t shared, hipStream_t stream,
+                         void **parameters, void **extra, bool cooperative) {
   struct launch_operation operation;
   hipError_t error = launch_geometry(&operation, blocks, block, shared);
   return error == hipSuccess ? launch_function(function, operation.grid, operation.block, shared, stream, parameters, extra,

@@ -75,10 +75,9 @@ static hrx_status function_make(struct ihipModule_t *module, struct gpu_kernel *
   return HRX_OK;
 }
 
-hipError_t module_function(struct ihipModule_t *module, const char *name, struct ihipModuleSymbol_t **out_function) {
-  struct gpu_kernel *kernel = NULL;
-  hrx_status status = gpu_module_kernel(module->module, name, &kernel);
-  if (status != HRX_OK) return status == HRX_INVALID ? hipErrorNotFound : error_of(status);
+static hipError_t kernel_function(struct ihipModule_t *module, struct gpu_kernel *kernel,
+                                  struct ihipModuleSymbol_t **out_function) {
+  hrx_status status = HRX_OK;
   pthread_mutex_lock(&module->lock);
   struct ihipModuleSymbol_t *function = module->functions;
   while (function != NULL && function->kernel != kernel) function = function->next;
@@ -92,6 +91,26 @@ hipError_t module_function(struct ihipModule_t *module, const char *name, struct
   pthread_mutex_unlock(&module->lock);
   if (status == HRX_OK) *out_function = function;
   return error_of(status);
+}
+
+hipError_t module_function(struct ihipModule_t *module, const char *name, struct ihipModuleSymbol_t **out_function) {
+  struct gpu_kernel *kernel = NULL;
+  hrx_status status = gpu_module_kernel(module->module, name, &kernel);
+  if (status != HRX_OK) return status == HRX_INVALID ? hipErrorNotFound : error_of(status);
+  return kernel_function(module, kernel, out_function);
+}
+
+hipError_t module_function_at(struct ihipModule_t *module, unsigned index, struct ihipModuleSymbol_t **out_function) {
+  struct gpu_kernel *kernel = NULL;
+  hrx_status status = gpu_module_kernel_at(module->module, index, &kernel);
+  return status == HRX_OK ? kernel_function(module, kernel, out_function) : error_of(status);
+}
+
+unsigned module_function_count(struct ihipModule_t *module) {
+  struct gpu_kernel *kernel = NULL;
+  unsigned count = 0;
+  while (gpu_module_kernel_at(module->module, count, &kernel) == HRX_OK) count++;
+  return count;
 }
 
 /* A module that a program loaded itself has a handle. */
@@ -127,7 +146,7 @@ hipError_t entry_hipModuleLoadFatBinary(hipModule_t *module, const void *image) 
                module != NULL && image != NULL ? module_give(image, 0, module) : hipErrorInvalidValue);
 }
 
-static hipError_t file_read(const char *path, void **out_bytes, size_t *out_size) {
+hipError_t module_file_read(const char *path, void **out_bytes, size_t *out_size) {
   struct stat about;
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return hipErrorFileNotFound;
@@ -154,25 +173,27 @@ static hipError_t file_read(const char *path, void **out_bytes, size_t *out_size
 hipError_t entry_hipModuleLoad(hipModule_t *module, const char *path) {
   void *bytes = NULL;
   size_t size = 0;
-  hipError_t error = module != NULL && path != NULL ? file_read(path, &bytes, &size) : hipErrorInvalidValue;
+  hipError_t error = module != NULL && path != NULL ? module_file_read(path, &bytes, &size) : hipErrorInvalidValue;
   if (error == hipSuccess) error = module_give(bytes, size, module);
   free(bytes);
   ENTRY_RETURN(hipModuleLoad, error);
 }
 
-hipError_t entry_hipModuleUnload(hipModule_t module) {
-  if (!handle_live(module, HANDLE_MODULE)) ENTRY_RETURN(hipModuleUnload, hipErrorInvalidHandle);
+hipError_t module_idle_wait(void) {
   struct hip_state *state = NULL;
   struct clock clock = {0};
   hipError_t error = state_get(&state);
-  if (error == hipSuccess) error = capture_refuses(module->device, NULL);
-  if (error == hipSuccess) {
-    /* its kernels may be queued or running */
-    hrx_status status = engine_clock(state->domain->engine, &clock);
-    if (status == HRX_OK) status = engine_clock_wait(state->domain->engine, &clock, UINT64_MAX);
-    clock_finish(&clock);
-    error = error_of(status);
-  }
+  if (error != hipSuccess) return error;
+  hrx_status status = engine_clock(state->domain->engine, &clock);
+  if (status == HRX_OK) status = engine_clock_wait(state->domain->engine, &clock, UINT64_MAX);
+  clock_finish(&clock);
+  return error_of(status);
+}
+
+hipError_t entry_hipModuleUnload(hipModule_t module) {
+  if (!handle_live(module, HANDLE_MODULE)) ENTRY_RETURN(hipModuleUnload, hipErrorInvalidHandle);
+  hipError_t error = capture_refuses(module->device, NULL);
+  if (error == hipSuccess) error = module_idle_wait();
   if (error == hipSuccess && handle_remove(module, HANDLE_MODULE)) module_release(module);
   ENTRY_RETURN(hipModuleUnload, error);
 }
@@ -181,6 +202,13 @@ hipError_t entry_hipModuleGetFunction(hipFunction_t *function, hipModule_t modul
   if (function == NULL || name == NULL || *name == '\0') ENTRY_RETURN(hipModuleGetFunction, hipErrorInvalidValue);
   if (!handle_live(module, HANDLE_MODULE)) ENTRY_RETURN(hipModuleGetFunction, hipErrorInvalidHandle);
   ENTRY_RETURN(hipModuleGetFunction, module_function(module, name, function));
+}
+
+hipError_t entry_hipModuleGetFunctionCount(unsigned *count, hipModule_t module) {
+  if (count == NULL) ENTRY_RETURN(hipModuleGetFunctionCount, hipErrorInvalidValue);
+  if (!handle_live(module, HANDLE_MODULE)) ENTRY_RETURN(hipModuleGetFunctionCount, hipErrorInvalidHandle);
+  *count = module_function_count(module);
+  ENTRY_RETURN(hipModuleGetFunctionCount, hipSuccess);
 }
 
 hipError_t entry_hipModuleGetGlobal(void **address, size_t *bytes, hipModule_t module, const char *name) {

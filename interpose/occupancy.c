@@ -158,12 +158,23 @@ static bool attribute_pick(const hipFuncAttributes *all, hipFunction_attribute w
   }
 }
 
-hipError_t entry_hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipFunction_t function) {
+hipError_t function_attribute(const struct ihipModuleSymbol_t *function, hipFunction_attribute which, int *out_value) {
   hipFuncAttributes all;
+  attributes_of(function, &all);
+  return attribute_pick(&all, which, out_value) ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t entry_hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipFunction_t function) {
   if (value == NULL) ENTRY_RETURN(hipFuncGetAttribute, hipErrorInvalidValue);
   if (!handle_live(function, HANDLE_FUNCTION)) ENTRY_RETURN(hipFuncGetAttribute, hipErrorInvalidDeviceFunction);
-  attributes_of(function, &all);
-  ENTRY_RETURN(hipFuncGetAttribute, attribute_pick(&all, attribute, value) ? hipSuccess : hipErrorInvalidValue);
+  ENTRY_RETURN(hipFuncGetAttribute, function_attribute(function, attribute, value));
+}
+
+hipError_t function_set_dynamic_lds(struct ihipModuleSymbol_t *function, int bytes) {
+  size_t limit = function->device->gpu->properties.lds_bytes;
+  if (bytes < 0 || (size_t)bytes + function->code->group_segment_bytes > limit) return hipErrorInvalidValue;
+  atomic_store_explicit(&function->max_dynamic_lds, (unsigned)bytes, memory_order_relaxed);
+  return hipSuccess;
 }
 
 hipError_t entry_hipFuncSetAttribute(const void *stub, hipFuncAttribute attribute, int value) {
@@ -173,11 +184,7 @@ hipError_t entry_hipFuncSetAttribute(const void *stub, hipFuncAttribute attribut
   if (attribute == hipFuncAttributePreferredSharedMemoryCarveout)
     ENTRY_RETURN(hipFuncSetAttribute, value >= -1 && value <= 100 ? hipSuccess : hipErrorInvalidValue);
   if (attribute != hipFuncAttributeMaxDynamicSharedMemorySize) ENTRY_RETURN(hipFuncSetAttribute, hipErrorInvalidValue);
-  size_t limit = found->device->gpu->properties.lds_bytes;
-  if (value < 0 || (size_t)value + found->code->group_segment_bytes > limit)
-    ENTRY_RETURN(hipFuncSetAttribute, hipErrorInvalidValue);
-  atomic_store_explicit(&found->max_dynamic_lds, (unsigned)value, memory_order_relaxed);
-  ENTRY_RETURN(hipFuncSetAttribute, hipSuccess);
+  ENTRY_RETURN(hipFuncSetAttribute, function_set_dynamic_lds(found, value));
 }
 
 /* Hints for caches that the software GPU does not have. */
@@ -192,4 +199,16 @@ hipError_t entry_hipFuncSetSharedMemConfig(const void *stub, hipSharedMemConfig 
   hipError_t error = (unsigned)config <= hipSharedMemBankSizeEightByte ? function_current(stub, &found)
                                                                        : hipErrorInvalidValue;
   ENTRY_RETURN(hipFuncSetSharedMemConfig, error);
+}
+
+hipError_t entry_hipOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *f, int blocks, int block) {
+  struct ihipModuleSymbol_t *found = NULL;
+  hipError_t error = bytes != NULL && blocks > 0 && block > 0 ? function_current(f, &found) : hipErrorInvalidValue;
+  if (error != hipSuccess) ENTRY_RETURN(hipOccupancyAvailableDynamicSMemPerBlock, error);
+  if (occupancy_blocks(found, (uint32_t)block, 0) < (unsigned)blocks)
+    ENTRY_RETURN(hipOccupancyAvailableDynamicSMemPerBlock, hipErrorInvalidValue);
+  /* what the blocks that should fit leave of the unit's LDS, at most a workgroup's share */
+  size_t one = found->device->gpu->properties.lds_bytes, each = 2 * one / (unsigned)blocks;
+  *bytes = (each < one ? each : one) - found->code->group_segment_bytes;
+  ENTRY_RETURN(hipOccupancyAvailableDynamicSMemPerBlock, hipSuccess);
 }

@@ -58,6 +58,7 @@ struct launch_operation {
   uint32_t block[3]; /* work-items */
   uint32_t dynamic_lds;
   bool cooperative;
+  uint64_t multi_grid; /* gpu_launch */
   const void *arguments; /* packed as function->code says */
   size_t argument_bytes;
 };
@@ -73,7 +74,11 @@ hipError_t launch_geometry(struct launch_operation *operation, dim3 blocks, dim3
 /* Validates completely and makes what the GPU can start; the caller's to release. Errors: those of gpu_dispatch_create. */
 hrx_status launch_dispatch(const struct launch_operation *operation, struct gpu_dispatch **out_dispatch);
 
-/* Validates completely and queues the kernel. `out_started_ns` and `out_finished_ns` may be NULL. */
+/* Queues what launch_dispatch made, or releases it if that fails. */
+hipError_t launch_queue(struct ihipStream_t *stream, const struct launch_operation *operation, struct gpu_dispatch *dispatch,
+                        uint64_t *out_started_ns, uint64_t *out_finished_ns);
+
+/* Both. `out_started_ns` and `out_finished_ns` may be NULL. */
 hipError_t launch_submit(struct ihipStream_t *stream, const struct launch_operation *operation, uint64_t *out_started_ns,
                          uint64_t *out_finished_ns);
 

@@ -56,6 +56,8 @@ static void features_fill(hipDeviceProp_tR0600 *p) {
   p->concurrentManagedAccess = p->directManagedMemAccessFromHost = p->hostRegisterSupported = 1;
   p->canUseHostPointerForRegisteredMem = p->cooperativeLaunch = p->isLargeBar = p->hostNativeAtomicSupported = 1;
   p->streamPrioritiesSupported = p->deviceOverlap = p->asyncEngineCount = p->computePreemptionSupported = 1;
+  p->cooperativeMultiDeviceLaunch = p->cooperativeMultiDeviceUnmatchedFunc = p->cooperativeMultiDeviceUnmatchedGridDim = 1;
+  p->cooperativeMultiDeviceUnmatchedBlockDim = p->cooperativeMultiDeviceUnmatchedSharedMem = 1;
   p->arch.hasGlobalInt32Atomics = p->arch.hasGlobalFloatAtomicExch = p->arch.hasSharedInt32Atomics = 1;
   p->arch.hasSharedFloatAtomicExch = p->arch.hasFloatAtomicAdd = p->arch.hasGlobalInt64Atomics = 1;
   p->arch.hasSharedInt64Atomics = p->arch.hasDoubles = p->arch.hasWarpVote = p->arch.hasWarpBallot = 1;
@@ -93,7 +95,9 @@ static int target_number(const char *target) {
   X(concurrentKernels) X(pciDomainID) X(pciBusID) X(pciDeviceID) X(maxSharedMemoryPerMultiProcessor) \
   X(canMapHostMemory) X(cooperativeLaunch) X(maxTexture1DLinear) X(maxTexture1D) X(maxTexture2D) X(maxTexture3D) \
   X(memPitch) X(textureAlignment) X(texturePitchAlignment) X(isLargeBar) X(managedMemory) \
-  X(directManagedMemAccessFromHost) X(concurrentManagedAccess)
+  X(directManagedMemAccessFromHost) X(concurrentManagedAccess) X(cooperativeMultiDeviceLaunch) \
+  X(cooperativeMultiDeviceUnmatchedFunc) X(cooperativeMultiDeviceUnmatchedGridDim) \
+  X(cooperativeMultiDeviceUnmatchedBlockDim) X(cooperativeMultiDeviceUnmatchedSharedMem)
 
 void properties_narrow(const hipDeviceProp_tR0600 *properties, hipDeviceProp_t *out_properties) {
   memset(out_properties, 0, sizeof *out_properties);
@@ -187,15 +191,21 @@ static bool attribute_feature(const hipDeviceProp_tR0600 *p, int attribute, int 
   case hipDeviceAttributeIsLargeBar: *out_value = p->isLargeBar; return true;
   case hipDeviceAttributeFineGrainSupport: *out_value = 1; return true;
   case hipDeviceAttributeCanUseStreamWaitValue: *out_value = 1; return true;
+  case hipDeviceAttributeCooperativeMultiDeviceLaunch: *out_value = p->cooperativeMultiDeviceLaunch; return true;
+  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedFunc: *out_value = p->cooperativeMultiDeviceUnmatchedFunc; return true;
+  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedGridDim:
+    *out_value = p->cooperativeMultiDeviceUnmatchedGridDim;
+    return true;
+  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedBlockDim:
+    *out_value = p->cooperativeMultiDeviceUnmatchedBlockDim;
+    return true;
+  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedSharedMem:
+    *out_value = p->cooperativeMultiDeviceUnmatchedSharedMem;
+    return true;
   case ATTRIBUTE_HOST_REGISTER: *out_value = p->hostRegisterSupported; return true;
   case ATTRIBUTE_VIRTUAL_MEMORY:
   case hipDeviceAttributeEccEnabled:
   case hipDeviceAttributeComputeMode:
-  case hipDeviceAttributeCooperativeMultiDeviceLaunch:
-  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedFunc:
-  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedGridDim:
-  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedBlockDim:
-  case hipDeviceAttributeCooperativeMultiDeviceUnmatchedSharedMem:
   case hipDeviceAttributeGlobalL1CacheSupported:
   case hipDeviceAttributeLocalL1CacheSupported:
   case hipDeviceAttributeIntegrated:

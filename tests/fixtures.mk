@@ -45,3 +45,16 @@ $(FIXTURE_DIR)/native.co: tests/fixtures/native.hip
 $(addprefix $(B)/tests/unit/,native_graph native_completion native_stream native_model gpu_graph): | $(FIXTURE_DIR)/native.co
 $(addprefix $(B)/tests/unit/,native_graph native_model): | $(B)/lib/npu/copy.so
 $(B)/tests/unit/native_kernel: | $(FIXTURES) $(NPU_PROGRAMS)
+
+# Kernels for tests of HIP's calls, of both code object versions.
+HIP_FIXTURES := $(FIXTURE_DIR)/hip4.co $(FIXTURE_DIR)/hip5.co
+
+$(FIXTURE_DIR)/hip5.co: tests/fixtures/hip.hip
+	@mkdir -p $(@D)
+	$(subst clang-,clang++-,$(CLANG)) $(FIXTURE_CLANG19) -mcode-object-version=5 $< -o $@
+
+$(FIXTURE_DIR)/hip4.co: tests/fixtures/hip.hip
+	@mkdir -p $(@D)
+	$(HIPCC) -c --offload-arch=gfx1030 -O2 --cuda-device-only --no-gpu-bundle-output -mcode-object-version=4 $< -o $@
+
+$(addprefix $(B)/tests/unit/,hip_launch hip_library): | $(HIP_FIXTURES)

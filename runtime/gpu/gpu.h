@@ -41,6 +41,7 @@ struct gpu_launch {
   const void *arguments; /* the explicit kernel arguments as the code object lays them out; copied */
   size_t argument_bytes; /* may be shorter than the kernel's segment: the rest is zero or hidden */
   bool cooperative;      /* every workgroup must be resident at once */
+  uint64_t multi_grid;   /* address of what the kernel's hidden_multigrid_sync_arg points to, or 0 */
 };
 
 /* Called once when a started dispatch is done, by one of the device's threads or inside help; `failure` is NULL
@@ -52,6 +53,7 @@ struct gpu_device_table {
   hrx_status (*module_load)(struct gpu_device *, const void *bytes, size_t size, struct gpu_module **);
   void (*module_release)(struct gpu_module *);
   hrx_status (*module_kernel)(struct gpu_module *, const char *name, struct gpu_kernel **);
+  hrx_status (*module_kernel_at)(struct gpu_module *, unsigned index, struct gpu_kernel **); /* may be NULL: no list */
   hrx_status (*module_global)(struct gpu_module *, const char *name, void **address, size_t *bytes);
   const struct kernel_code *(*kernel_code)(const struct gpu_kernel *);
   hrx_status (*kernel_ready)(struct gpu_kernel *);
@@ -95,6 +97,12 @@ static inline void gpu_module_release(struct gpu_module *module) {
 /* A kernel by its name without ".kd". Belongs to the module. Errors: INVALID/NOT_FOUND. */
 static inline hrx_status gpu_module_kernel(struct gpu_module *module, const char *name, struct gpu_kernel **out_kernel) {
   return module->device->table->module_kernel(module, name, out_kernel);
+}
+
+/* The module's kernels in the order of its metadata, from 0. Errors: INVALID/NOT_FOUND behind the last. */
+static inline hrx_status gpu_module_kernel_at(struct gpu_module *module, unsigned index, struct gpu_kernel **out_kernel) {
+  if (module->device->table->module_kernel_at != NULL) return module->device->table->module_kernel_at(module, index, out_kernel);
+  return hrx_fail_reason(HRX_INVALID, HRX_REASON_NOT_FOUND, "the device does not list kernels");
 }
 
 /* Address and size of a __device__ or __constant__ variable. Errors: INVALID/NOT_FOUND. */

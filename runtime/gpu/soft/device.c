@@ -40,6 +40,7 @@ static const struct gpu_device_table table = {
     .module_load = soft_module_load,
     .module_release = soft_module_release,
     .module_kernel = soft_module_kernel,
+    .module_kernel_at = soft_module_kernel_at,
     .module_global = soft_module_global,
     .kernel_code = soft_kernel_code,
     .kernel_ready = soft_kernel_ready,

@@ -102,6 +102,7 @@ static void hidden_write(const struct soft_dispatch *dispatch, const struct gpu_
       kind -= ARGUMENT_HIDDEN_REMAINDER_X;
       put(segment, argument, grid[kind] % block[kind]);
       break;
+    case ARGUMENT_HIDDEN_MULTIGRID_SYNC: put(segment, argument, launch->multi_grid); break;
     case ARGUMENT_HIDDEN_GRID_DIMS: put(segment, argument, grid[2] > 1 ? 3 : grid[1] > 1 ? 2 : 1); break;
     case ARGUMENT_HIDDEN_DYNAMIC_LDS_SIZE: put(segment, argument, launch->dynamic_lds); break;
     case ARGUMENT_HIDDEN_PRIVATE_BASE: put(segment, argument, FLAT_PRIVATE_HIGH); break;

@@ -51,6 +51,14 @@ hrx_status soft_module_kernel(struct gpu_module *base, const char *name, struct 
   return HRX_OK;
 }
 
+hrx_status soft_module_kernel_at(struct gpu_module *base, unsigned index, struct gpu_kernel **out_kernel) {
+  struct soft_module *module = module_of(base);
+  if (index >= module->object->kernel_count)
+    return hrx_fail_reason(HRX_INVALID, HRX_REASON_NOT_FOUND, "no kernel %u, the code object has %u", index, module->object->kernel_count);
+  *out_kernel = &module->kernels[index].base;
+  return HRX_OK;
+}
+
 hrx_status soft_module_global(struct gpu_module *base, const char *name, void **out_address, size_t *out_bytes) {
   struct soft_module *module = module_of(base);
   for (uint32_t i = 0; i < module->object->variable_count; i++) {

@@ -93,6 +93,7 @@ void soft_dispatch_pool_finish(struct soft_device *device);
 hrx_status soft_module_load(struct gpu_device *device, const void *bytes, size_t size, struct gpu_module **out_module);
 void soft_module_release(struct gpu_module *module);
 hrx_status soft_module_kernel(struct gpu_module *module, const char *name, struct gpu_kernel **out_kernel);
+hrx_status soft_module_kernel_at(struct gpu_module *module, unsigned index, struct gpu_kernel **out_kernel);
 hrx_status soft_module_global(struct gpu_module *module, const char *name, void **out_address, size_t *out_bytes);
 const struct kernel_code *soft_kernel_code(const struct gpu_kernel *kernel);
 hrx_status soft_kernel_ready(struct gpu_kernel *kernel);
