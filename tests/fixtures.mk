@@ -42,7 +42,7 @@ $(FIXTURE_DIR)/native.co: tests/fixtures/native.hip
 	@mkdir -p $(@D)
 	$(subst clang-,clang++-,$(CLANG)) $(FIXTURE_CLANG19) -mcode-object-version=5 $< -o $@
 
-$(addprefix $(B)/tests/unit/,native_graph native_completion native_stream native_model gpu_graph): | $(FIXTURE_DIR)/native.co
+$(addprefix $(B)/tests/unit/,native_graph native_completion native_stream native_model native_behaviours gpu_graph): | $(FIXTURE_DIR)/native.co
 $(addprefix $(B)/tests/unit/,native_graph native_model): | $(B)/lib/npu/copy.so
 $(B)/tests/unit/native_kernel: | $(FIXTURES) $(NPU_PROGRAMS)
 
