@@ -7,6 +7,7 @@
 #include "interpose/array.h"
 #include "interpose/capture.h"
 #include "interpose/entry.h"
+#include "interpose/pool.h"
 #include "interpose/properties.h"
 
 hipError_t entry_hipInit(unsigned flags) {
@@ -176,6 +177,7 @@ static void reset_visit(const struct allocation *allocation, void *context) {
   struct reset *reset = context;
   if (allocation->device != reset->device || (allocation->kind != MEMORY_DEVICE && allocation->kind != MEMORY_MANAGED)) return;
   if (allocation->kind == MEMORY_DEVICE && (allocation->flags & ARRAY_MEMORY_FLAG) != 0) return; /* hipFreeArray's */
+  if (allocation->holder != NULL) return; /* a pool's */
   if (reset->count < reset->capacity) reset->found[reset->count] = (struct allocation *)(uintptr_t)allocation;
   reset->count++;
 }
@@ -183,6 +185,7 @@ static void reset_visit(const struct allocation *allocation, void *context) {
 /* Frees what the device holds for the program. Pinned host memory stays: the host may be using it. */
 static hipError_t reset_device(struct hip_state *state, struct hip_device *device) {
   struct reset reset = {.device = device->ordinal};
+  pool_device_reset(device->ordinal);
   memory_visit(state->domain->memory, reset_visit, &reset);
   reset.capacity = reset.count;
   reset.count = 0;

@@ -6,6 +6,7 @@
 #include "interpose/capture.h"
 #include "interpose/entry.h"
 #include "interpose/memory_release.h"
+#include "interpose/pool.h"
 #include "interpose/state.h"
 
 enum { PITCH_ALIGNMENT = 256, DEVICE_ALIGNMENT = 256, HOST_ALIGNMENT = 4096 };
@@ -49,6 +50,7 @@ hipError_t memory_wait_and_free(void *pointer, unsigned kinds) {
   if (error != hipSuccess) return error;
   error = memory_wait(state);
   if (error != hipSuccess) return error;
+  if (allocation->holder != NULL) return pool_free_now(allocation);
   engine_storage_forget(state->domain->engine, allocation->storage);
   memory_free(state->domain->memory, allocation);
   return hipSuccess;

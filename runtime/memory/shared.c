@@ -149,7 +149,7 @@ static struct shared *find_locked(struct memory *memory, const struct stat *file
 hrx_status shared_open(struct memory *memory, int descriptor, struct shared **out_shared) {
   struct stat file;
   int seals = fcntl(descriptor, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &file) != 0 || file.st_size <= 0 || file.st_size % PAGE != 0)
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &file) != 0 || file.st_size % PAGE != 0)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "descriptor %d is not of memory that hrx shares", descriptor);
   hrx_status status = HRX_OK;
   pthread_mutex_lock(&memory->lock);
