@@ -19,13 +19,34 @@ __global__ void endless(volatile int *pointer, volatile int *out_runs) {
   }
 }
 
+/* The same as a node of a graph, launched more than once. */
+static hipError_t endless_graph(int *pointer, int *runs) {
+  hipStream_t stream;
+  hipGraph_t graph;
+  hipGraphExec_t exec;
+  hipError_t error = hipStreamCreate(&stream);
+  if (error == hipSuccess) error = hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal);
+  if (error != hipSuccess) return error;
+  endless<<<4, 64, 0, stream>>>(pointer, runs);
+  set<<<1, 1, 0, stream>>>(runs, 2);
+  error = hipStreamEndCapture(stream, &graph);
+  if (error == hipSuccess) error = hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0);
+  for (int i = 0; i < 3 && error == hipSuccess; i++) error = hipGraphLaunch(exec, stream);
+  return error;
+}
+
 /* Launches it and returns once it runs. */
-static hipError_t endless_start(void) {
+static hipError_t endless_start(bool graph = false) {
   int *pointer = nullptr, *runs = nullptr;
   if (hipMalloc(&pointer, 4) != hipSuccess || hipMemset(pointer, 0, 4) != hipSuccess) return hipErrorOutOfMemory;
   if (hipHostMalloc(&runs, 4) != hipSuccess) return hipErrorOutOfMemory;
   *runs = 0;
-  endless<<<4, 64>>>(pointer, runs);
+  if (graph) {
+    hipError_t error = endless_graph(pointer, runs);
+    if (error != hipSuccess) return error;
+  } else {
+    endless<<<4, 64>>>(pointer, runs);
+  }
   while (*(volatile int *)runs == 0) sched_yield();
   return hipGetLastError();
 }
@@ -52,10 +73,9 @@ int main(int argc, char **argv) {
     return 0;
   }
   if (strcmp(what, "unsupported") == 0) {
-    int *pointer = nullptr;
-    error = hipMalloc(&pointer, 8);
-    error = hipStreamWaitValue32(nullptr, pointer, 0, 0, 0xffffffff);
-    error = hipStreamWaitValue32(nullptr, pointer, 0, 0, 0xffffffff);
+    hipExternalMemory_t memory;
+    hipExternalMemoryHandleDesc wanted = {};
+    for (int i = 0; i < 2; i++) error = hipImportExternalMemory(&memory, &wanted);
   } else if (strcmp(what, "unregistered") == 0) {
     void *arguments[] = {nullptr};
     static int one, two;
@@ -81,9 +101,9 @@ int main(int argc, char **argv) {
     printf("blocks %zu, total %zu, %s\n", blocks.size(), total, asked == hipSuccess && free_bytes < 8 << 20 ? "full" : "not full");
     for (void *at : blocks)
       if (hipFree(at) != hipSuccess) printf("a block could not be freed\n");
-  } else if (strcmp(what, "endless") == 0 || strcmp(what, "early") == 0 || strcmp(what, "late") == 0) {
+  } else if (strcmp(what, "endless") == 0 || strcmp(what, "graph") == 0 || strcmp(what, "early") == 0 || strcmp(what, "late") == 0) {
     if (strcmp(what, "early") == 0) signal(SIGINT, own_handler);
-    error = endless_start();
+    error = endless_start(strcmp(what, "graph") == 0);
     if (strcmp(what, "late") == 0) signal(SIGINT, own_handler);
     printf("started\n");
     fflush(stdout);

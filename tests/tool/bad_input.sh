@@ -28,7 +28,7 @@ has 'hrx: .*gfx906.*gfx90a\|hrx: .*gfx90a.*gfx906'
 # a function that is not there
 run 0 "$hrx" run "$work/bad" unsupported
 has 'error 801'
-count 'hrx: .*hipStreamWaitValue32' 1
+count 'hrx: .*hipImportExternalMemory' 1
 has 'goes on: yes'
 
 # a pointer that is no kernel: one line each. A forked child: one line.
@@ -51,6 +51,10 @@ run 0 env HRX_TIMEOUT=0.5 "$hrx" run "$work/bad" endless
 has 'error 702'
 has 'hrx: .*endless'
 has 'goes on: yes'
+run 0 env HRX_TIMEOUT=0.5 "$hrx" run "$work/bad" graph
+has 'error 702'
+count 'hrx: kernel .*endless.* longer than' 1
+has 'goes on: yes'
 # interrupt WANTED_STATUS PROGRAM ARGUMENTS: Ctrl-C as soon as it says that it has started
 interrupt() {
   want=$1; shift
@@ -68,6 +72,8 @@ has started
 count 'hrx: kernel .*endless.*Ctrl-C' 1
 has 'hrx: kernel .*endless.*: workgroup ([0-3],0,0) wave [01] runs at +0x[0-9a-f]*: [a-z]'
 if grep -q '^error' "$work/out"; then fail "the program went on after Ctrl-C"; fi
+interrupt 130 "$hrx" run "$work/bad" graph
+count 'hrx: kernel .*endless.*Ctrl-C' 1
 interrupt 130 "$hrx" run "$work/bad" idle
 if grep -q 'hrx: kernel' "$work/out"; then fail "no kernel runs, and one is reported"; fi
 interrupt 130 "$hrx" run "$work/bad" forked
