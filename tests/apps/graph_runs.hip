@@ -26,6 +26,12 @@ __global__ void leave(int *inside, int *count) {
   atomicSub(inside, 1);
 }
 
+__global__ void begin_and_wait(int *begun, volatile int *flag) {
+  atomicAdd_system(begun, 1);
+  while (*flag == 0) {
+  }
+}
+
 static hipGraphNode_t add(hipGraph_t graph, void *kernel, void **arguments, const std::vector<hipGraphNode_t> &after,
                           int blocks = 1, int threads = 1) {
   hipKernelNodeParams parameters = {};
@@ -150,7 +156,39 @@ static void destroyed_while_running(int *flag) {
   CHECK(hipFree(value));
 }
 
-/* Launches of one executable graph never overlap, whatever their streams and threads. */
+/* A launch waits for the one before it in another stream, although there is room for other work. */
+static void one_after_the_other(int *flag) {
+  int *begun = nullptr, *value = app_device<int>(1);
+  CHECK(hipHostMalloc((void **)&begun, sizeof(int), 0));
+  *begun = *flag = 0;
+  hipGraph_t graph;
+  CHECK(hipGraphCreate(&graph, 0));
+  void *arguments[] = {&begun, &flag};
+  add(graph, (void *)begin_and_wait, arguments, {});
+  hipGraphExec_t exec = made(graph);
+  hipStream_t first = new_stream(), second = new_stream(), third = new_stream();
+  CHECK(hipDeviceSynchronize());
+  CHECK(hipGraphLaunch(exec, first));
+  CHECK(hipGraphLaunch(exec, second));
+  while (*(volatile int *)begun == 0) std::this_thread::yield();
+  for (int i = 0; i < 50; i++) {
+    increment<<<1, 1, 0, third>>>(value);
+    CHECK(hipStreamSynchronize(third));
+  }
+  int together = *(volatile int *)begun;
+  EXPECT(together == 1, "%d launches run at once", together);
+  *(volatile int *)flag = 1;
+  CHECK(hipStreamSynchronize(second));
+  CHECK(hipStreamSynchronize(first));
+  EXPECT(*begun == 2, "%d launches ran", *begun);
+  CHECK(hipGraphExecDestroy(exec));
+  CHECK(hipGraphDestroy(graph));
+  for (hipStream_t stream : {first, second, third}) CHECK(hipStreamDestroy(stream));
+  CHECK(hipHostFree(begun));
+  CHECK(hipFree(value));
+}
+
+/* The same for many launches from several threads. */
 static void one_at_a_time() {
   const int threads = 3, launches = 60;
   int *state = app_device<int>(3);
@@ -218,6 +256,7 @@ int main() {
   many_launches();
   changes_in_flight(flag);
   destroyed_while_running(flag);
+  one_after_the_other(flag);
   one_at_a_time();
   many_nodes();
   CHECK(hipHostFree(flag));
