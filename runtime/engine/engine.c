@@ -11,7 +11,11 @@ enum { HOST_THREADS_MOST = 4096 };
 hrx_status engine_create(const struct engine_options *options, struct engine **out_engine) {
   struct engine *engine = calloc(1, sizeof *engine);
   if (engine == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for an engine");
-  pthread_mutex_init(&engine->lock, NULL);
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP); /* it is held for less time than a sleep takes */
+  pthread_mutex_init(&engine->lock, &attributes);
+  pthread_mutexattr_destroy(&attributes);
   trace_ring_init(&engine->trace);
   engine->memory = options->memory;
   engine->spare.references = 1;

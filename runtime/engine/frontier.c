@@ -4,7 +4,7 @@
 
 #include "memory/storage.h"
 
-enum { SLAB_ENTRIES = 512, SLAB_SEGMENTS = 256, SLAB_FRONTIERS = 64, COMPARED_ENTRIES = 8, NODES_AN_ACCESS = 4 };
+enum { SLAB_ENTRIES = 512, SLAB_SEGMENTS = 256, SLAB_FRONTIERS = 64, COMPARED_ENTRIES = 8 };
 
 struct frontier_slab {
   struct frontier_slab *next;
@@ -82,17 +82,10 @@ void frontier_pool_finish(struct frontier_pool *pool) {
   *pool = (struct frontier_pool){0};
 }
 
-/* Two splits copy a segment's entries each, and every segment and every gap
- * between segments gets an entry. */
-size_t frontier_nodes_most(const struct frontier *frontier) {
-  if (frontier == NULL) return NODES_AN_ACCESS;
-  return 2 * frontier->entry_count + 2 * frontier->segment_count + NODES_AN_ACCESS;
-}
-
 bool frontier_pool_enough(const struct frontier_pool *pool, const struct access *accesses, unsigned count) {
   size_t nodes = 0;
   for (unsigned i = 0; i < count; i++)
-    if (accesses[i].bytes != 0) nodes += frontier_nodes_most(accesses[i].allocation->storage->frontier) + NODES_AN_ACCESS;
+    if (accesses[i].bytes != 0) nodes += frontier_nodes_most(accesses[i].allocation->storage->frontier) + FRONTIER_NODES_AN_ACCESS;
   return pool->entry_count >= nodes && pool->segment_count >= nodes && pool->frontier_count >= count;
 }
 

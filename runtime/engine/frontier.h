@@ -87,8 +87,21 @@ void frontier_visit(struct frontier_pool *pool, struct frontier *frontier, size_
                     const struct lane_table *lanes,
                     void (*visit)(void *context, struct point point, enum access_kind kind), void *context);
 
-/* The most nodes that one record in this frontier (NULL: a new one) can take. */
-size_t frontier_nodes_most(const struct frontier *frontier);
+/* The most nodes that one record in this frontier (NULL: a new one) can take: two splits copy a segment's entries each, and every
+ * segment and every gap between segments gets an entry. */
+enum { FRONTIER_NODES_AN_ACCESS = 4 };
+static inline size_t frontier_nodes_most(const struct frontier *frontier) {
+  if (frontier == NULL) return FRONTIER_NODES_AN_ACCESS;
+  return 2 * frontier->entry_count + 2 * frontier->segment_count + FRONTIER_NODES_AN_ACCESS;
+}
+
+/* The entry of a frontier that knows of one access, and that of exactly [begin, end); NULL for any other. Buffers that are used
+ * as a whole mostly have it: without a walk, it can be looked at, or become the access that replaces it. */
+static inline struct frontier_entry *frontier_exact(const struct frontier *frontier, size_t begin, size_t end) {
+  const struct frontier_segment *only = frontier->segments;
+  if (only == NULL || only->next != NULL || only->begin != begin || only->end != end) return NULL;
+  return only->entries != NULL && only->entries->next == NULL ? only->entries : NULL;
+}
 
 /* As frontier_record for an access that follows everything in the range: what was there goes. */
 void frontier_replace(struct frontier_pool *pool, struct frontier *frontier, size_t begin, size_t end,

@@ -83,6 +83,8 @@ static void outer_visit_locked(struct submission *submission,
     const struct order_range *range = &binding->entries[i];
     struct frontier *frontier = range->storage->frontier;
     if (frontier == NULL || frontier->segments == NULL) continue;
+    const struct frontier_entry *exact = frontier_exact(frontier, range->begin, range->end);
+    if (exact != NULL && point_quiet(&engine->lanes, exact->point)) continue; /* its place is taken below, or a later walk forgets it */
     wait->range = range;
     frontier_visit(&engine->pool, frontier, range->begin, range->end, &engine->lanes, visit, wait);
   }
@@ -150,13 +152,18 @@ static void exits_record_locked(struct submission *submission) {
   size_t left = nodes_left(graph);
   for (size_t i = 0; i < graph->plan.exits.count; i++) {
     const struct order_range *range = &instance->binding->exits[i];
-    struct frontier *frontier = frontier_of(pool, range->storage);
+    struct frontier *frontier = range->storage->frontier != NULL ? range->storage->frontier : frontier_of(pool, range->storage);
+    struct frontier_entry *exact = range->written ? frontier_exact(frontier, range->begin, range->end) : NULL;
     bool replace = range->written;
     for (uint32_t at = range->list; at != 0; at = cells[at].next) {
       const struct slot *slot = &instance->slots[cells[at].node];
       struct point self = {slot->lane->id, slot->sequence};
-      (replace ? frontier_replace : frontier_record)(pool, frontier, range->begin, range->end,
-                                                     (enum access_kind)cells[at].kind, self, left);
+      enum access_kind kind = (enum access_kind)cells[at].kind;
+      if (exact != NULL)
+        *exact = (struct frontier_entry){.point = self, .kind = kind};
+      else
+        (replace ? frontier_replace : frontier_record)(pool, frontier, range->begin, range->end, kind, self, left);
+      exact = NULL;
       replace = false;
     }
   }

@@ -318,13 +318,14 @@ void task_run(struct slot *slot) {
     return;
   }
   if (task->kind == TASK_DISPATCH || task->kind == TASK_DEVICE) {
-    /* two pins: the device's, and ours, so that the slot outlives dispatch_start even if it is done inside it */
-    atomic_store(&slot->pins, 2);
+    /* two pins: the device's, and ours, so that the slot outlives dispatch_start even if it is done inside it. relaxed: starting
+     * is a release for the device, STARTED for a helper */
+    atomic_store_explicit(&slot->pins, 2, memory_order_relaxed);
     if (task->kind == TASK_DEVICE)
       task->device.start(task->device.payload, dispatch_done, slot);
     else
       gpu_dispatch_start(task->dispatch, dispatch_done, slot);
-    atomic_store(&slot->state, SLOT_STARTED);
+    atomic_store_explicit(&slot->state, SLOT_STARTED, memory_order_release);
     task_unpin(slot);
     return;
   }

@@ -24,6 +24,7 @@ enum {
 
 static const uint64_t TURN_NS = 1000000; /* a dispatch gives way to others after this */
 static const uint64_t DROWSY_NS = 1000000, DROWSY_FOR_NS = 50000000;
+static const uint64_t BUSY_NS = 10000; /* more than it costs to wake a thread */
 static const uint64_t RESIDENT_SCRATCH = UINT64_C(1) << 30;
 
 struct soft_scheduler {
@@ -48,6 +49,7 @@ struct soft_scheduler {
    * up), a start wakes nobody as long as one worker is drowsy: it looks by itself every DROWSY_NS. */
   _Atomic uint32_t helped, drowsy;
   _Atomic uint64_t helped_ns; /* when that last happened */
+  _Atomic uint64_t help_took_ns; /* how long the waiter's last workgroups ran */
 };
 
 static struct soft_scheduler *scheduler_of(struct soft_dispatch *dispatch) {
@@ -99,6 +101,12 @@ static void active_add_locked(struct soft_scheduler *scheduler, struct soft_disp
   scheduler->last = dispatch;
 }
 
+/* Changed under the lock only, so no read-modify-write is needed. Who changes it moves `epoch` on before somebody may sleep. */
+static void active_count_add_locked(struct soft_scheduler *scheduler, uint32_t more) {
+  uint32_t count = atomic_load_explicit(&scheduler->active_count, memory_order_relaxed);
+  atomic_store_explicit(&scheduler->active_count, count + more, memory_order_relaxed);
+}
+
 static void active_remove_locked(struct soft_scheduler *scheduler, struct soft_dispatch *dispatch) {
   *(dispatch->previous_active != NULL ? &dispatch->previous_active->next_active : &scheduler->first) = dispatch->next_active;
   *(dispatch->next_active != NULL ? &dispatch->next_active->previous_active : &scheduler->last) = dispatch->previous_active;
@@ -107,8 +115,8 @@ static void active_remove_locked(struct soft_scheduler *scheduler, struct soft_d
 static void active_drop_locked(struct soft_scheduler *scheduler, struct soft_dispatch *dispatch) {
   if (!dispatch->active) return;
   active_remove_locked(scheduler, dispatch);
-  dispatch->active = false;
-  scheduler->active_count--;
+  atomic_store_explicit(&dispatch->active, false, memory_order_relaxed); /* others look under the lock again */
+  active_count_add_locked(scheduler, UINT32_MAX);
 }
 
 /* Stops. The first reason stays, and none comes after the end. */
@@ -369,6 +377,10 @@ static void context_work(struct soft_scheduler *scheduler, struct soft_context *
     if (number >= dispatch->total) break;
     context_begin(context, number);
   }
+  if (helping) {
+    uint64_t began = atomic_load_explicit(&scheduler->helped_ns, memory_order_relaxed);
+    atomic_store_explicit(&scheduler->help_took_ns, time_now_ns() - began, memory_order_relaxed);
+  }
   context_return(scheduler, context);
   /* What it held may be what the next workgroup lacks: a worker looks by itself, but a helper leaves. */
   if (helping && scheduler->active_count != 0 && scheduler->sleepers != 0) wake(scheduler, 1);
@@ -466,17 +478,18 @@ void scheduler_start(struct gpu_dispatch *base, gpu_done done, void *context) {
   struct soft_scheduler *scheduler = scheduler_of(dispatch);
   dispatch->done = done;
   dispatch->context = context;
-  dispatch->next_group = 0;
-  dispatch->stop = STOP_NONE;
+  /* relaxed: the lock below publishes them */
+  atomic_store_explicit(&dispatch->next_group, 0, memory_order_relaxed);
+  atomic_store_explicit(&dispatch->stop, STOP_NONE, memory_order_relaxed);
   dispatch->users = dispatch->reported = 0;
   dispatch->interrupted = false;
   dispatch->started_ns = config_get()->timeout_ns != UINT64_MAX ? time_now_ns() : 0;
   uint64_t useful = dispatch->total; /* the dispatch may be over as soon as the lock is let go */
   pthread_mutex_lock(&scheduler->lock);
   dispatch->finished = false;
-  dispatch->active = true;
+  atomic_store_explicit(&dispatch->active, true, memory_order_relaxed);
   active_add_locked(scheduler, dispatch);
-  scheduler->active_count++;
+  active_count_add_locked(scheduler, 1);
   uint64_t idle = scheduler->spinners + scheduler->sleepers;
   if (scheduler->workers < scheduler->cores)
     for (; idle < useful && scheduler->workers < scheduler->cores; idle++) worker_start_locked(scheduler);
@@ -500,6 +513,9 @@ bool scheduler_help(struct gpu_dispatch *base, uint64_t slice_ns) {
   if (!dispatch->active && scheduler->parked_count == 0) return false;
   uint32_t mxcsr = _mm_getcsr();
   _mm_setcsr(0x1f80);
+  /* a waiter whose kernels take their time leaves what else there is to the drowsy worker */
+  bool busy = atomic_load_explicit(&scheduler->help_took_ns, memory_order_relaxed) > BUSY_NS;
+  if (busy && scheduler->active_count > 1 && scheduler->drowsy != 0) futex_wake(&scheduler->drowsy, 1);
   bool worked = turn(scheduler, dispatch, time_after(time_now_ns(), slice_ns));
   _mm_setcsr(mxcsr);
   return worked;
