@@ -46,7 +46,7 @@ static hipError_t push(hipCtx_t context) {
     thread_state.contexts = stack;
   }
   stack->items[stack->count++] = context;
-  thread_state.device = context_device(context);
+  thread_device_choose(context_device(context));
   return hipSuccess;
 }
 
@@ -54,14 +54,14 @@ static hipError_t push(hipCtx_t context) {
 static hipCtx_t top(void) {
   struct thread_contexts *stack = thread_state.contexts;
   if (stack != NULL && stack->count > 0) return stack->items[stack->count - 1];
-  return &primary[thread_state.device];
+  return &primary[thread_device()];
 }
 
 static hipCtx_t pop(void) {
   struct thread_contexts *stack = thread_state.contexts;
   if (stack == NULL || stack->count == 0) return NULL;
   hipCtx_t context = stack->items[--stack->count];
-  if (stack->count > 0 && context_device(top()) >= 0) thread_state.device = context_device(top());
+  if (stack->count > 0 && context_device(top()) >= 0) thread_device_choose(context_device(top()));
   return context;
 }
 
@@ -168,10 +168,10 @@ hipError_t entry_hipDevicePrimaryCtxReset(hipDevice_t ordinal) {
   struct hip_device *device = NULL;
   hipError_t error = state_device(ordinal, &device);
   if (error == hipSuccess) {
-    int before = thread_state.device;
-    thread_state.device = ordinal;
+    int before = thread_device();
+    thread_device_choose(ordinal);
     error = entry_hipDeviceReset();
-    thread_state.device = before;
+    thread_device_choose(before);
   }
   ENTRY_RETURN(hipDevicePrimaryCtxReset, error);
 }

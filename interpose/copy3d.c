@@ -169,14 +169,17 @@ static hipError_t parameters2d(hipStream_t handle, const hip_Memcpy2D *p, enum c
 }
 
 hipError_t entry_hipMemcpyParam2D(const hip_Memcpy2D *p) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipMemcpyParam2D, parameters2d(NULL, p, COMPLETE_CALL));
 }
 
 hipError_t entry_hipMemcpyParam2DAsync(const hip_Memcpy2D *p, hipStream_t stream) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipMemcpyParam2DAsync, parameters2d(stream, p, COMPLETE_LATER));
 }
 
 hipError_t entry_hipDrvMemcpy2DUnaligned(const hip_Memcpy2D *p) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipDrvMemcpy2DUnaligned, parameters2d(NULL, p, COMPLETE_CALL));
 }
 
@@ -200,8 +203,12 @@ static hipError_t parameters3d(hipStream_t handle, const HIP_MEMCPY3D *p, enum c
   return box_issue(found, stream, &destination, &source, bytes, kind_of_sides(to, from), completion);
 }
 
-hipError_t entry_hipDrvMemcpy3D(const HIP_MEMCPY3D *p) { ENTRY_RETURN(hipDrvMemcpy3D, parameters3d(NULL, p, COMPLETE_CALL)); }
+hipError_t entry_hipDrvMemcpy3D(const HIP_MEMCPY3D *p) {
+  CALLER_NOTE();
+  ENTRY_RETURN(hipDrvMemcpy3D, parameters3d(NULL, p, COMPLETE_CALL));
+}
 
 hipError_t entry_hipDrvMemcpy3DAsync(const HIP_MEMCPY3D *p, hipStream_t stream) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipDrvMemcpy3DAsync, parameters3d(stream, p, COMPLETE_LATER));
 }

@@ -25,11 +25,13 @@ static int version_number(void) {
 }
 
 hipError_t entry_hipDriverGetVersion(int *version) {
+  CALLER_NOTE();
   if (version != NULL) *version = version_number();
   ENTRY_RETURN(hipDriverGetVersion, version != NULL ? hipSuccess : hipErrorInvalidValue);
 }
 
 hipError_t entry_hipRuntimeGetVersion(int *version) {
+  CALLER_NOTE();
   if (version != NULL) *version = version_number();
   ENTRY_RETURN(hipRuntimeGetVersion, version != NULL ? hipSuccess : hipErrorInvalidValue);
 }
@@ -55,8 +57,19 @@ hipError_t entry_hipGetDevice(int *ordinal) {
 hipError_t entry_hipSetDevice(int ordinal) {
   struct hip_device *device = NULL;
   hipError_t error = state_device(ordinal, &device);
-  if (error == hipSuccess) thread_state.device = ordinal;
+  if (error == hipSuccess) thread_device_choose(ordinal);
   ENTRY_RETURN(hipSetDevice, error);
+}
+
+/* For threads that did not choose: the first of the list works, as all devices do. */
+hipError_t entry_hipSetValidDevices(int *devices, int count) {
+  struct hip_state *state = NULL;
+  hipError_t error = count >= 0 && (count == 0 || devices != NULL) ? state_get(&state) : hipErrorInvalidValue;
+  if (error == hipSuccess && (unsigned)count > state->device_count) error = hipErrorInvalidValue;
+  for (int i = 0; error == hipSuccess && i < count; i++)
+    if (devices[i] < 0 || (unsigned)devices[i] >= state->device_count) error = hipErrorInvalidDevice;
+  if (error == hipSuccess) atomic_store_explicit(&thread_first_device, count > 0 ? devices[0] : 0, memory_order_relaxed);
+  ENTRY_RETURN(hipSetValidDevices, error);
 }
 
 hipError_t entry_hipDeviceGet(hipDevice_t *handle, int ordinal) {

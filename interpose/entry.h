@@ -7,9 +7,11 @@
 
 #include <hip/hip_runtime_api.h>
 #include <hip/hiprtc.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "interpose/abi.h"
+#include "interpose/caller.h"
 #include "interpose/error.h"
 #include "interpose/thread.h"
 
@@ -30,19 +32,19 @@ enum entry_index {
 #include "interpose/entrypoints.def"
 #undef HIP_ENTRY
 
-/* HRX_LOG=trace: set before the first handler runs. */
-extern bool entry_tracing __attribute__((visibility("hidden")));
+/* Whether a success overwrites an error that the thread has not asked for yet. `caller` is where the call came from. */
+static inline bool entry_overwrites(const void *caller) {
+  int rule = atomic_load_explicit(&caller_error_rule, memory_order_relaxed);
+  if (__builtin_expect(rule != ERROR_BY_CALLER, 1)) return rule == ERROR_OVERWRITES;
+  return caller_hip_version_of(caller_is_traced ? thread_state.caller : caller) < 7;
+}
 
-/* Whether HIP's older rule for the last error holds (error.h). */
-extern bool entry_error_overwrites __attribute__((visibility("hidden")));
-
-/* Writes the trace line of a finished call. */
-void entry_trace(enum entry_index index, hipError_t error);
-
-/* Records `error` as the thread's last error by the rule in error.h, traces the call, and returns `error`. */
-static inline hipError_t entry_done(enum entry_index index, hipError_t error) {
-  if (entry_error_overwrites || (error != hipSuccess && error != hipErrorNotReady)) thread_state.last_error = error;
-  if (__builtin_expect(entry_tracing, 0)) entry_trace(index, error);
+/* Records `error` as the thread's last error by the rule in error.h and returns it. Inlined, so that it sees who called the handler. */
+__attribute__((always_inline)) static inline hipError_t entry_done(enum entry_index index, hipError_t error) {
+  (void)index;
+  thread_state.last_result = error;
+  if ((error != hipSuccess && error != hipErrorNotReady) || entry_overwrites(__builtin_return_address(0)))
+    thread_state.last_error = error;
   return error;
 }
 

@@ -151,6 +151,8 @@ static const struct error_text texts[] = {
   ERROR(hipErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread"),
   ERROR(hipErrorGraphExecUpdateFailure, "the graph update was not performed because it included changes which violated "
                                         "constraints specific to instantiated graph update"),
+  {(hipError_t)911, "hipErrorInvalidChannelDescriptor", "invalid channel descriptor"}, /* since HIP 6 */
+  {(hipError_t)912, "hipErrorInvalidTexture", "invalid texture"},
   ERROR(hipErrorRuntimeMemory, "runtime memory call returned error"),
   ERROR(hipErrorRuntimeOther, "runtime call other than memory returned error"),
   ERROR(hipErrorUnknown, "unknown error"),
@@ -179,8 +181,12 @@ hipError_t entry_hipGetLastError(void) {
   return error;
 }
 
-/* HIP 6 added it with the meaning that hipGetLastError had before HIP 7: here the two keep one value. */
-hipError_t entry_hipExtGetLastError(void) { return entry_hipGetLastError(); }
+/* HIP 6 added it for the meaning that hipGetLastError lost in HIP 7: how the last call ended, well or not. */
+hipError_t entry_hipExtGetLastError(void) {
+  hipError_t error = thread_state.last_result;
+  thread_state.last_result = hipSuccess;
+  return error;
+}
 
 hipError_t entry_hipPeekAtLastError(void) { return thread_state.last_error; }
 

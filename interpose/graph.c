@@ -242,6 +242,7 @@ hipError_t entry_hipGraphNodeGetDependentNodes(hipGraphNode_t node, hipGraphNode
 }
 
 hipError_t entry_hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType *type) {
+  CALLER_NOTE();
   bool valid = type != NULL && handle_live(node, HANDLE_GRAPH_NODE);
   if (valid) *type = node_type_shown(node);
   ENTRY_RETURN(hipGraphNodeGetType, valid ? hipSuccess : hipErrorInvalidValue);

@@ -5,6 +5,7 @@
 #include "interpose/entry.h"
 #include "interpose/graph.h"
 #include "interpose/handle.h"
+#include "interpose/memset_parameters.h"
 
 void node_content_finish(struct hipGraphNode *node) {
   if (node->type != hipGraphNodeTypeKernel) return;
@@ -89,7 +90,9 @@ hipError_t node_set_copy3d(struct hipGraphNode *node, const hipMemcpy3DParms *pa
   return error;
 }
 
-hipError_t node_set_memset(struct hipGraphNode *node, const hipMemsetParams *parameters) {
+hipError_t node_set_memset(struct hipGraphNode *node, const hipMemsetParams *given) {
+  hipMemsetParams own = memset_parameters_read(given, caller_hip_version());
+  const hipMemsetParams *parameters = &own;
   unsigned element = parameters->elementSize;
   if (element != 1 && element != 2 && element != 4) return hipErrorInvalidValue;
   struct task_fill fill = {.destination = parameters->dst,
@@ -192,6 +195,7 @@ hipError_t entry_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out_node, hipGrap
 
 hipError_t entry_hipGraphAddMemsetNode(hipGraphNode_t *out_node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                        size_t count, const hipMemsetParams *parameters) {
+  CALLER_NOTE();
   ADD_RETURN(hipGraphAddMemsetNode, hipGraphNodeTypeMemset, parameters != NULL, node_set_memset(node, parameters));
 }
 
@@ -221,12 +225,14 @@ hipError_t entry_hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKerne
 }
 
 hipError_t entry_hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams *parameters) {
+  CALLER_NOTE();
   bool valid = parameters != NULL && node_is(node, hipGraphNodeTypeMemset);
-  if (valid) *parameters = node->fill.parameters;
+  if (valid) memset_parameters_write(&node->fill.parameters, caller_hip_version(), parameters);
   ENTRY_RETURN(hipGraphMemsetNodeGetParams, valid ? hipSuccess : hipErrorInvalidValue);
 }
 
 hipError_t entry_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *parameters) {
+  CALLER_NOTE();
   bool valid = parameters != NULL && node_is(node, hipGraphNodeTypeMemset);
   ENTRY_RETURN(hipGraphMemsetNodeSetParams, valid ? node_set_memset(node, parameters) : hipErrorInvalidValue);
 }

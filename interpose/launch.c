@@ -11,13 +11,16 @@
 #include "interpose/handle.h"
 #include "interpose/occupancy.h"
 #include "interpose/operation.h"
-#include "interpose/table.h"
+
+/* HIP 7 calls an empty grid a wrong value. */
+static hipError_t launch_empty_error(void) { return caller_hip_version() < 7 ? hipErrorInvalidConfiguration : hipErrorInvalidValue; }
 
 hipError_t launch_geometry(struct launch_operation *operation, dim3 blocks, dim3 block, size_t shared_bytes) {
   const uint32_t counts[3] = {blocks.x, blocks.y, blocks.z}, sizes[3] = {block.x, block.y, block.z};
   for (int axis = 0; axis < 3; axis++) {
     uint64_t items = (uint64_t)counts[axis] * sizes[axis];
-    if (items == 0 || items > UINT32_MAX) return hipErrorInvalidConfiguration;
+    if (items == 0) return launch_empty_error();
+    if (items > UINT32_MAX) return hipErrorInvalidConfiguration;
     operation->grid[axis] = (uint32_t)items;
     operation->block[axis] = sizes[axis];
   }
@@ -146,6 +149,7 @@ hipError_t launch_stub(hipError_t found, struct ihipStream_t *stream, const void
 }
 
 hipError_t entry_hipLaunchKernel(const void *stub, dim3 blocks, dim3 block, void **args, size_t shared, hipStream_t handle) {
+  CALLER_NOTE();
   struct ihipStream_t *stream = NULL;
   hipError_t found = hip_stream_find(handle, &stream);
   ENTRY_RETURN(hipLaunchKernel, launch_stub(found, stream, stub, blocks, block, args, shared, false));
@@ -153,6 +157,7 @@ hipError_t entry_hipLaunchKernel(const void *stub, dim3 blocks, dim3 block, void
 
 hipError_t entry_hipLaunchKernel_spt(const void *stub, dim3 blocks, dim3 block, void **args, size_t shared,
                                      hipStream_t handle) {
+  CALLER_NOTE();
   struct ihipStream_t *stream = NULL;
   hipError_t found = hip_stream_find_spt(handle, &stream);
   ENTRY_RETURN(hipLaunchKernel_spt, launch_stub(found, stream, stub, blocks, block, args, shared, false));
@@ -160,13 +165,17 @@ hipError_t entry_hipLaunchKernel_spt(const void *stub, dim3 blocks, dim3 block, 
 
 hipError_t entry_hipLaunchCooperativeKernel(const void *stub, dim3 blocks, dim3 block, void **args, unsigned shared,
                                             hipStream_t handle) {
+  CALLER_NOTE();
   struct ihipStream_t *stream = NULL;
   hipError_t found = hip_stream_find(handle, &stream);
+  /* HIP 7 calls a dead stream an invalid handle here, and here alone */
+  if (found == hipErrorContextIsDestroyed && caller_hip_version() >= 7) found = hipErrorInvalidHandle;
   ENTRY_RETURN(hipLaunchCooperativeKernel, launch_stub(found, stream, stub, blocks, block, args, shared, true));
 }
 
 hipError_t entry_hipLaunchCooperativeKernel_spt(const void *stub, dim3 blocks, dim3 block, void **args, uint32_t shared,
                                                 hipStream_t handle) {
+  CALLER_NOTE();
   struct ihipStream_t *stream = NULL;
   hipError_t found = hip_stream_find_spt(handle, &stream);
   ENTRY_RETURN(hipLaunchCooperativeKernel_spt, launch_stub(found, stream, stub, blocks, block, args, shared, true));
@@ -175,12 +184,12 @@ hipError_t entry_hipLaunchCooperativeKernel_spt(const void *stub, dim3 blocks, d
 /* The events around an extended launch are recorded like any others: before and behind the kernel. */
 static hipError_t record(hipEvent_t event, hipStream_t stream) {
   if (event == NULL) return hipSuccess;
-  hipError_t (*call)(hipEvent_t, hipStream_t) = (hipError_t(*)(hipEvent_t, hipStream_t))hrx_hip_entries[ENTRY_hipEventRecord];
-  return call(event, stream);
+  return entry_hipEventRecord(event, stream);
 }
 
 hipError_t entry_hipExtLaunchKernel(const void *stub, dim3 blocks, dim3 block, void **args, size_t shared,
                                     hipStream_t handle, hipEvent_t start, hipEvent_t stop, int flags) {
+  CALLER_NOTE();
   (void)flags; /* hipExtAnyOrderLaunch permits what hrx never needs */
   struct ihipStream_t *stream = NULL;
   hipError_t error = hip_stream_find(handle, &stream);
@@ -207,7 +216,7 @@ static hipError_t launch_function(hipFunction_t function, const uint32_t grid[3]
   if (!handle_live(function, HANDLE_FUNCTION)) return hipErrorInvalidHandle;
   if (function->device != stream->device) return hipErrorInvalidHandle;
   for (int axis = 0; axis < 3; axis++) {
-    if (grid[axis] == 0 || block[axis] == 0) return hipErrorInvalidConfiguration;
+    if (grid[axis] == 0 || block[axis] == 0) return launch_empty_error();
     operation.grid[axis] = grid[axis];
     operation.block[axis] = block[axis];
   }
@@ -229,6 +238,7 @@ hipError_t launch_blocks(hipFunction_t function, dim3 blocks, dim3 block, size_t
 hipError_t entry_hipModuleLaunchKernel(hipFunction_t f, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                                        unsigned blockY, unsigned blockZ, unsigned shared, hipStream_t stream,
                                        void **parameters, void **extra) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipModuleLaunchKernel, launch_blocks(f, (dim3){gridX, gridY, gridZ}, (dim3){blockX, blockY, blockZ}, shared,
                                                     stream, parameters, extra, false));
 }
@@ -236,6 +246,7 @@ hipError_t entry_hipModuleLaunchKernel(hipFunction_t f, unsigned gridX, unsigned
 hipError_t entry_hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gridX, unsigned gridY, unsigned gridZ,
                                                   unsigned blockX, unsigned blockY, unsigned blockZ, unsigned shared,
                                                   hipStream_t stream, void **parameters) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipModuleLaunchCooperativeKernel,
                launch_blocks(f, (dim3){gridX, gridY, gridZ}, (dim3){blockX, blockY, blockZ}, shared, stream, parameters,
                              NULL, true));
@@ -246,6 +257,7 @@ hipError_t entry_hipExtModuleLaunchKernel(hipFunction_t f, uint32_t globalX, uin
                                           uint32_t localX, uint32_t localY, uint32_t localZ, size_t shared,
                                           hipStream_t stream, void **parameters, void **extra, hipEvent_t start,
                                           hipEvent_t stop, uint32_t flags) {
+  CALLER_NOTE();
   (void)flags;
   const uint32_t grid[3] = {globalX, globalY, globalZ}, block[3] = {localX, localY, localZ};
   hipError_t error = record(start, stream);

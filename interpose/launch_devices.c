@@ -188,10 +188,12 @@ static hipError_t launch_stubs(const hipLaunchParams *list, int count, unsigned 
 }
 
 hipError_t entry_hipLaunchCooperativeKernelMultiDevice(hipLaunchParams *list, int count, unsigned flags) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipLaunchCooperativeKernelMultiDevice, launch_stubs(list, count, flags, true));
 }
 
 hipError_t entry_hipExtLaunchMultiKernelMultiDevice(hipLaunchParams *list, int count, unsigned flags) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipExtLaunchMultiKernelMultiDevice, launch_stubs(list, count, flags, false));
 }
 
@@ -213,5 +215,6 @@ static hipError_t launch_functions(const hipFunctionLaunchParams *list, unsigned
 }
 
 hipError_t entry_hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams *list, unsigned count, unsigned flags) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipModuleLaunchCooperativeKernelMultiDevice, launch_functions(list, count, flags));
 }

@@ -14,6 +14,7 @@ static hipError_t attributes_read(const hipLaunchAttribute *attributes, unsigned
 }
 
 hipError_t entry_hipLaunchKernelExC(const hipLaunchConfig_t *config, const void *stub, void **arguments) {
+  CALLER_NOTE();
   struct ihipStream_t *stream = NULL;
   bool cooperative = false;
   if (stub == NULL) ENTRY_RETURN(hipLaunchKernelExC, hipErrorInvalidDeviceFunction);
@@ -25,6 +26,7 @@ hipError_t entry_hipLaunchKernelExC(const hipLaunchConfig_t *config, const void 
 }
 
 hipError_t entry_hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG *config, hipFunction_t function, void **arguments, void **extra) {
+  CALLER_NOTE();
   bool cooperative = false;
   if (function == NULL) ENTRY_RETURN(hipDrvLaunchKernelEx, hipErrorInvalidHandle);
   if (config == NULL) ENTRY_RETURN(hipDrvLaunchKernelEx, hipErrorInvalidValue);

@@ -68,7 +68,8 @@ struct launch_operation {
 hipError_t launch_pack(const struct ihipModuleSymbol_t *function, void **parameters, void **extra, void *buffer,
                        size_t *out_bytes);
 
-/* Sets grid and block from HIP's block counts. Errors: hipErrorInvalidConfiguration for zero sizes or 2^32 work-items and more. */
+/* Sets grid and block from HIP's block counts. Errors: hipErrorInvalidConfiguration for zero sizes (HIP 7: hipErrorInvalidValue) or
+ * 2^32 work-items and more. */
 hipError_t launch_geometry(struct launch_operation *operation, dim3 blocks, dim3 block, size_t shared_bytes);
 
 /* Validates completely and makes what the GPU can start; the caller's to release. Errors: those of gpu_dispatch_create. */

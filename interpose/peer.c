@@ -19,7 +19,7 @@ hipError_t entry_hipDeviceCanAccessPeer(int *can, int device, int peer) {
 static hipError_t enable(int peer, unsigned flags) {
   struct hip_device *device = NULL;
   if (flags != 0) return hipErrorInvalidValue;
-  hipError_t error = pair(thread_state.device, peer, &device);
+  hipError_t error = pair(thread_device(), peer, &device);
   if (error != hipSuccess) return error;
   if (peer == device->ordinal) return hipErrorInvalidDevice;
   unsigned bit = 1u << peer;
@@ -28,7 +28,7 @@ static hipError_t enable(int peer, unsigned flags) {
 
 static hipError_t disable(int peer) {
   struct hip_device *device = NULL;
-  hipError_t error = pair(thread_state.device, peer, &device);
+  hipError_t error = pair(thread_device(), peer, &device);
   if (error != hipSuccess) return error;
   unsigned bit = 1u << peer;
   return (atomic_fetch_and(&device->peers, ~bit) & bit) != 0 ? hipSuccess : hipErrorPeerAccessNotEnabled;

@@ -27,6 +27,7 @@ static bool host_visible(const struct allocation *allocation) {
 }
 
 hipError_t entry_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *pointer) {
+  CALLER_NOTE();
   struct allocation *allocation = NULL;
   hipError_t error = attributes != NULL && pointer != NULL ? find(pointer, &allocation) : hipErrorInvalidValue;
   if (error != hipSuccess) ENTRY_RETURN(hipPointerGetAttributes, error);
@@ -77,6 +78,7 @@ static hipError_t attribute(const struct allocation *allocation, hipPointer_attr
 }
 
 hipError_t entry_hipPointerGetAttribute(void *data, hipPointer_attribute which, hipDeviceptr_t pointer) {
+  CALLER_NOTE();
   struct allocation *allocation = NULL;
   hipError_t error = data != NULL && pointer != NULL ? find(pointer, &allocation) : hipErrorInvalidValue;
   if (error == hipSuccess) error = allocation != NULL ? attribute(allocation, which, pointer, data) : hipErrorInvalidValue;
@@ -85,6 +87,7 @@ hipError_t entry_hipPointerGetAttribute(void *data, hipPointer_attribute which, 
 
 /* An attribute that a pointer does not have is left alone; the call succeeds if all attributes exist. */
 hipError_t entry_hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute *which, void **data, hipDeviceptr_t pointer) {
+  CALLER_NOTE();
   struct allocation *allocation = NULL;
   if (count == 0 || which == NULL || data == NULL) ENTRY_RETURN(hipDrvPointerGetAttributes, hipErrorInvalidValue);
   hipError_t error = find(pointer, &allocation);

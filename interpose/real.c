@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "gpu/hip/library.h"
+#include "interpose/call_trace.h"
 #include "interpose/entry.h"
 #include "interpose/entrypoints.h"
 #include "interpose/native.h"
@@ -79,12 +80,12 @@ static bool forward_wanted(void **out_library) {
 
 __attribute__((constructor)) static void decide(void) {
   void *library = NULL;
-  entry_tracing = log_enabled(LOG_TRACE);
-  entry_error_overwrites = state_hip_version() < 7;
-  if (!forward_wanted(&library)) {
+  caller_start();
+  if (forward_wanted(&library)) {
+    table_forward(library);
+    used = true;
+  } else {
     native_offer();
-    return;
   }
-  table_forward(library);
-  used = true;
+  if (log_enabled(LOG_TRACE)) call_trace_set(true);
 }

@@ -7,23 +7,11 @@
 #include "interpose/entry.h"
 #include "interpose/table.h"
 
-bool entry_tracing;
-bool entry_error_overwrites = true;
-
-static void refuse(enum entry_index index, const char *name) {
+__attribute__((always_inline)) static inline void refuse(enum entry_index index, const char *name) {
   static _Atomic bool said[ENTRY_COUNT];
   if (!atomic_exchange_explicit(&said[index], true, memory_order_relaxed))
     log_line(LOG_ERROR, "%s is not supported by the software GPU", name);
   entry_done(index, hipErrorNotSupported);
-}
-
-void entry_trace(enum entry_index index, hipError_t error) {
-  static const char *const names[] = {
-#define HIP_ENTRY(name, node5, node6, node7, policy, group, type, parameters) #name,
-#include "interpose/entrypoints.def"
-#undef HIP_ENTRY
-  };
-  log_line(LOG_TRACE, "%s = %s", names[index], error_name(error));
 }
 
 #define FAILS_hipError_t return hipErrorNotSupported

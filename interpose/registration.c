@@ -60,6 +60,7 @@ void **entry___hipRegisterFatBinary(const void *data) {
       }
     }
   }
+  caller_objects_changed(caller_is_traced ? thread_state.caller : __builtin_return_address(0));
   /* a program stores the handle and gives it back: NULL is ignored below */
   return (void **)binary;
 }
@@ -138,6 +139,7 @@ static void modules_drop(struct registered_binary *binary) {
 void entry___hipUnregisterFatBinary(void **handle) {
   struct registered_binary *binary = (struct registered_binary *)handle;
   if (!handle_remove(binary, HANDLE_BINARY)) return;
+  caller_objects_changed(NULL);
   modules_drop(binary);
   for (struct registered *at = binary->all, *next = NULL; at != NULL; at = next) {
     next = at->next;

@@ -1,7 +1,5 @@
 #include "interpose/state.h"
 
-#include <elf.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +93,7 @@ hipError_t state_device(int ordinal, struct hip_device **out_device) {
   return hipSuccess;
 }
 
-hipError_t state_current(struct hip_device **out_device) { return state_device(thread_state.device, out_device); }
+hipError_t state_current(struct hip_device **out_device) { return state_device(thread_device(), out_device); }
 
 hipError_t state_synchronize(struct hip_state *state) {
   struct clock clock = {0};
@@ -105,40 +103,4 @@ hipError_t state_synchronize(struct hip_state *state) {
   clock_finish(&clock);
   if (status != HRX_OK) return error_of(status);
   return engine_failure_take(state->domain->engine, &failure) ? error_report(&failure) : hipSuccess;
-}
-
-/* One loaded object: what its dynamic section needs. Strings of the main program are at its load address plus their
- * offset unless the loader already relocated the section, which glibc does in place. */
-static int object_needs(struct dl_phdr_info *info, size_t size, void *context) {
-  (void)size;
-  int *version = context;
-  const ElfW(Dyn) *dynamic = NULL;
-  for (unsigned i = 0; i < info->dlpi_phnum; i++)
-    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-  const char *strings = NULL;
-  for (const ElfW(Dyn) *at = dynamic; at != NULL && at->d_tag != DT_NULL; at++)
-    if (at->d_tag == DT_STRTAB)
-      strings = (const char *)(at->d_un.d_ptr < info->dlpi_addr ? at->d_un.d_ptr + info->dlpi_addr : at->d_un.d_ptr);
-  if (strings == NULL) return 0;
-  static const char prefix[] = "libamdhip64.so.";
-  for (const ElfW(Dyn) *at = dynamic; at->d_tag != DT_NULL; at++) {
-    if (at->d_tag != DT_NEEDED) continue;
-    const char *name = strings + at->d_un.d_val;
-    if (strncmp(name, prefix, sizeof prefix - 1) == 0) {
-      int major = atoi(name + sizeof prefix - 1);
-      if (major >= 5 && major <= 7) *version = major;
-      return 1;
-    }
-  }
-  return 0;
-}
-
-int state_hip_version(void) {
-  static _Atomic int version;
-  int known = atomic_load_explicit(&version, memory_order_relaxed);
-  if (known != 0) return known;
-  known = 5;
-  dl_iterate_phdr(object_needs, &known);
-  atomic_store_explicit(&version, known, memory_order_relaxed);
-  return known;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "gpu/domain.h"
+#include "interpose/caller.h"
 
 struct hip_device {
   int ordinal;
@@ -49,8 +50,8 @@ hipError_t state_current(struct hip_device **out_device);
 /* The state if it exists already, else NULL: never starts anything. */
 struct hip_state *state_existing(void);
 
-/* The major version of HIP (5, 6, 7) that the program or one of its libraries was linked to; 5 if none says. Read once. */
-int state_hip_version(void);
+/* The major version of HIP (5, 6, 7) that the calling object was linked to: caller.h. */
+static inline int state_hip_version(void) { return caller_hip_version(); }
 
 /* Waits for all work of all devices (HIP's device synchronisation; one engine serves them all) and reports the oldest
  * failure. */

@@ -10,6 +10,8 @@
 
 _Thread_local struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
+_Atomic int thread_first_device;
+
 static pthread_key_t key;
 static bool key_valid;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;

@@ -1,46 +1,12 @@
-/* Profilers' and tools' functions, markers, conversions that compilers call, and entry points by name. */
+/* Profilers' switches, markers, and conversions that compilers call. */
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "interpose/entry.h"
-#include "interpose/entrypoints.h"
-#include "interpose/table.h"
 
 /* HIP defines these two for profilers alone: without one there is nothing to start. */
 hipError_t entry_hipProfilerStart(void) { ENTRY_RETURN(hipProfilerStart, hipSuccess); }
 hipError_t entry_hipProfilerStop(void) { ENTRY_RETURN(hipProfilerStop, hipSuccess); }
-
-/* Numbers of the real library's own list, which hrx does not have. */
-text entry_hipApiName(uint32_t id) {
-  (void)id;
-  return "unknown";
-}
-
-/* HIP's hipDriverProcAddressQueryResult */
-enum { QUERY_FOUND = 0, QUERY_NOT_FOUND = 1 };
-
-hipError_t entry_hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags, int *status) {
-  enum { FLAG_PER_THREAD = 2 /* HIP_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */ };
-  char name[128];
-  if (symbol == NULL || function == NULL) ENTRY_RETURN(hipGetProcAddress, hipErrorInvalidValue);
-  size_t length = strlen(symbol);
-  int row = -1;
-  if (length + sizeof "_spt" <= sizeof name) {
-    memcpy(name, symbol, length + 1);
-    /* callers of HIP 6 and later mean the layout of HIP 6 by the plain names */
-    if (version >= 60000000 && (strcmp(symbol, "hipGetDeviceProperties") == 0 || strcmp(symbol, "hipChooseDevice") == 0))
-      memcpy(name + length, "R0600", sizeof "R0600");
-    else if ((flags & FLAG_PER_THREAD) != 0)
-      memcpy(name + length, "_spt", sizeof "_spt");
-    row = entry_find(name);
-    if (row < 0) row = entry_find(symbol);
-  }
-  if (status != NULL) *status = row >= 0 ? QUERY_FOUND : QUERY_NOT_FOUND;
-  if (row < 0) ENTRY_RETURN(hipGetProcAddress, hipErrorInvalidValue);
-  *function = hrx_hip_entries[row];
-  ENTRY_RETURN(hipGetProcAddress, hipSuccess);
-}
 
 /* IEEE half and single precision: what compiler-rt's functions of the same names do. */
 uint16_t entry___gnu_f2h_ieee(float value) {
@@ -78,33 +44,25 @@ float entry___gnu_h2f_ieee(uint16_t value) {
   return result;
 }
 
-/* Markers: seen in the log at trace level; the depth is what roctx programs are promised. */
+/* Markers: HRX_LOG=trace shows them, as it shows all calls; the depth is what roctx programs are promised. */
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
 
-void entry_roctxMarkA(const char *message) {
-  if (entry_tracing) log_line(LOG_TRACE, "roctx mark: %s", message != NULL ? message : "");
-}
+void entry_roctxMarkA(const char *message) { (void)message; }
 
 int entry_roctxRangePushA(const char *message) {
-  if (entry_tracing) log_line(LOG_TRACE, "roctx push: %s", message != NULL ? message : "");
+  (void)message;
   return depth++;
 }
 
-int entry_roctxRangePop(void) {
-  if (depth == 0) return -1;
-  if (entry_tracing) log_line(LOG_TRACE, "roctx pop");
-  return --depth;
-}
+int entry_roctxRangePop(void) { return depth == 0 ? -1 : --depth; }
 
 uint64_t entry_roctxRangeStartA(const char *message) {
   static _Atomic uint64_t ids;
-  if (entry_tracing) log_line(LOG_TRACE, "roctx start: %s", message != NULL ? message : "");
+  (void)message;
   return atomic_fetch_add(&ids, 1) + 1;
 }
 
-void entry_roctxRangeStop(uint64_t id) {
-  if (entry_tracing) log_line(LOG_TRACE, "roctx stop: %llu", (unsigned long long)id);
-}
+void entry_roctxRangeStop(uint64_t id) { (void)id; }
 
 uint32_t entry_roctx_version_major(void) { return 4; }
 uint32_t entry_roctx_version_minor(void) { return 1; }

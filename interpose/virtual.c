@@ -73,6 +73,7 @@ static hipError_t properties_check(const hipMemAllocationProp *given, struct all
 
 hipError_t entry_hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *prop,
                                                 hipMemAllocationGranularity_flags option) {
+  CALLER_NOTE();
   struct allocation_properties properties;
   if (granularity == NULL || (unsigned)option > hipMemAllocationGranularityRecommended)
     ENTRY_RETURN(hipMemGetAllocationGranularity, hipErrorInvalidValue);
@@ -148,6 +149,7 @@ static hipError_t create(hipMemGenericAllocationHandle_t *handle, size_t size, c
 
 hipError_t entry_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *prop,
                               unsigned long long flags) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipMemCreate, create(handle, size, prop, flags));
 }
 
@@ -401,6 +403,7 @@ static hipError_t import(hipMemGenericAllocationHandle_t *out_handle, void *os_h
 
 hipError_t entry_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *os_handle,
                                                  hipMemAllocationHandleType type) {
+  CALLER_NOTE();
   /* descriptor 0 as a number looks like NULL; HIP refuses it too */
   if (handle == NULL || os_handle == NULL || type != hipMemHandleTypePosixFileDescriptor)
     ENTRY_RETURN(hipMemImportFromShareableHandle, hipErrorInvalidValue);

@@ -25,7 +25,14 @@ static int log_descriptor(void) {
   return found;
 }
 
-int log_enabled(enum log_level level) { return (int)level <= config_get()->log_level; }
+static _Atomic int level_set = -1;
+
+void log_level_set(int level) { atomic_store_explicit(&level_set, level, memory_order_relaxed); }
+
+int log_enabled(enum log_level level) {
+  int set = atomic_load_explicit(&level_set, memory_order_relaxed);
+  return (int)level <= (set >= 0 ? set : config_get()->log_level);
+}
 
 void log_line(enum log_level level, const char *format, ...) {
   if (!log_enabled(level)) return;

@@ -13,4 +13,7 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 /* Whether log_line would write: to skip work that only the log needs. One load. */
 int log_enabled(enum log_level level);
 
+/* Another level than HRX_LOG's from now on; -1: that one again. Any thread. */
+void log_level_set(int level);
+
 #endif

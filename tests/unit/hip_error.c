@@ -33,7 +33,7 @@ START_TEST(names_and_sentences_exist_for_any_number) {
 END_TEST
 
 START_TEST(before_hip_7_a_success_overwrites_the_last_error) {
-  entry_error_overwrites = true;
+  caller_error_rule = ERROR_OVERWRITES;
   entry_done(ENTRY_hipMalloc, hipErrorInvalidValue);
   entry_done(ENTRY_hipMalloc, hipSuccess);
   ck_assert_int_eq(entry_hipPeekAtLastError(), hipSuccess);
@@ -41,14 +41,16 @@ START_TEST(before_hip_7_a_success_overwrites_the_last_error) {
 END_TEST
 
 START_TEST(since_hip_7_an_error_stays_and_not_ready_is_none) {
-  entry_error_overwrites = false;
+  caller_error_rule = ERROR_STAYS;
   entry_done(ENTRY_hipMalloc, hipErrorInvalidValue);
   entry_done(ENTRY_hipMalloc, hipSuccess);
   entry_done(ENTRY_hipEventQuery, hipErrorNotReady);
   ck_assert_int_eq(entry_hipPeekAtLastError(), hipErrorInvalidValue);
+  ck_assert_int_eq(entry_hipExtGetLastError(), hipErrorNotReady); /* how the last call ended */
+  ck_assert_int_eq(entry_hipExtGetLastError(), hipSuccess);
   ck_assert_int_eq(entry_hipGetLastError(), hipErrorInvalidValue);
   ck_assert_int_eq(entry_hipGetLastError(), hipSuccess);
-  entry_error_overwrites = true;
+  caller_error_rule = ERROR_OVERWRITES;
 }
 END_TEST
 
