@@ -70,7 +70,9 @@ hrx_status hrx_stream_submit(hrx_stream *stream);
 hrx_status hrx_stream_synchronize(hrx_stream *stream);
 
 /* An empty explicit graph for this stream (gpu_graph.h), and runs of finished ones, on any stream of their runtime. A run is in
- * order with the rest of its stream. Launching waits while four runs of one graph are in flight. */
+ * order with the rest of its stream. hrx does not look into it: until it is over, host maps and graphs of the domain that
+ * come after it wait for it, and it for graphs of the domain before it, whatever they touch. Launching waits while four runs of
+ * one graph are in flight. */
 hrx_status hrx_stream_graph(hrx_stream *stream, hrx_gpu_graph **out_graph);
 hrx_status hrx_stream_launch(hrx_stream *stream, hrx_gpu_executable *executable);
 

@@ -1,16 +1,16 @@
 /* Random programs of the public interface on the software devices, against the same operations done one after the other
  * (include/native_program.h says what they do).
  *
- * NATIVE_MODEL_PROGRAMS says how many (default 4,000), NATIVE_MODEL_SEED where to begin. A seed that failed fails alone. */
+ * NATIVE_MODEL_PROGRAMS says how many (default 3,000), NATIVE_MODEL_SEED where to begin. A seed that failed fails alone. */
 #include <pthread.h>
 #include <signal.h>
 
 #include "include/native_program.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { PROGRAMS = 600 };
+enum { PROGRAMS = 500 };
 #else
-enum { PROGRAMS = 4000 };
+enum { PROGRAMS = 3000 };
 #endif
 enum { A_MACHINE = 30, WORLDS = 2, PATIENCE_S = 120 };
 
@@ -50,6 +50,7 @@ static void machine_run(unsigned long first, unsigned long count) {
   runs[0].world = (struct world){.seed = first, .decisions = decisions};
   machine_init(&machine, &runs[0].world, 64);
   unsigned worlds = count > 1 && pick(&runs[0].world, 4) == 0 ? 2 : 1;
+  machine.shared = worlds > 1;
   pthread_t threads[WORLDS];
   for (unsigned i = 0; i < worlds; i++) {
     runs[i].index = i;

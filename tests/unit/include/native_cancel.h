@@ -129,7 +129,7 @@ static void member_cancel(struct blocked *blocked, unsigned index) {
 static void blocked_map(struct blocked *blocked) {
   struct world *world = blocked->program->world;
   struct range range = range_pick(world);
-  bool busy = conflict_of(&range, &blocked->gate_range), may = flights_conflict(blocked->program, &range);
+  bool busy = conflict_of(&range, &blocked->gate_range), may = world->machine->shared || flights_conflict(blocked->program, &range);
   for (unsigned i = 0; i < blocked->count; i++)
     for (unsigned k = 0; k < blocked->members[i].flight.count; k++) {
       bool meets = operation_conflicts(&blocked->members[i].flight.operations[k], &range);

@@ -43,7 +43,8 @@ struct machine {
   hrx_runtime *runtime;
   hrx_gpu_kernel *increment[SIZES], *sum[SIZES]; /* of 1 to SIZES granules */
   hrx_npu_kernel *copy[SIZES];
-  unsigned slots, capacity;
+  unsigned slots;
+  bool shared; /* by more than one world: launches of explicit graphs of one hold up maps of the other */
 };
 
 typedef unsigned char image[BUFFERS][BYTES];
@@ -61,6 +62,8 @@ struct world {
   const char *doing;
   hrx_buffer *buffers[BUFFERS];
   image model;
+  hrx_stream *stream; /* of its own */
+  hrx_stream_kernel *stream_increment;
   _Atomic unsigned jobs; /* contexts of host functions that are not released */
 };
 
@@ -322,7 +325,7 @@ static void machine_kernels(struct machine *machine, const struct world *world) 
 /* `world` decides how many slots and lanes there are. `capacity`: enough for all that use it. */
 static void machine_init(struct machine *machine, struct world *world, unsigned capacity) {
   world->doing = "a runtime is made";
-  *machine = (struct machine){.slots = 1 + pick(world, 3), .capacity = capacity};
+  *machine = (struct machine){.slots = 1 + pick(world, 3)};
   hrx_runtime_options options = {.size = sizeof options, .gpu = HRX_GPU_SOFT, .npu = HRX_NPU_SOFT, .max_submissions = capacity,
                                  .graph_slots = machine->slots, .compute_lanes = 1 + pick(world, 4)};
   options.order = pick(world, 5) == 0 ? HRX_ORDER_SUBMISSION : HRX_ORDER_INFERRED;

@@ -1,5 +1,5 @@
 /* Random programs of the public interface: graphs on overlapping ranges, submitted again and again, after each other, cancelled,
- * rebound, with maps that come and go, against the same operations done one after the other.
+ * rebound, with maps and stages of streams that come and go, against the same operations done one after the other.
  *
  * Everything is decided before it happens, so that what a call must return is known as well as what the bytes must be: a submission
  * is BUSY/MAPPED exactly if it conflicts with a live map, BUSY/SLOTS only if there is no slot, and a cancelled one takes along exactly
@@ -196,7 +196,7 @@ static void step_map(struct program *program) {
     return;
   }
   struct range range = range_pick(world);
-  bool tries = pick(world, 2) == 0, held = false, busy = flights_conflict(program, &range);
+  bool tries = pick(world, 2) == 0, held = false, busy = world->machine->shared || flights_conflict(program, &range);
   for (int i = 0; i < MAPS; i++) held = held || (program->maps[i].map != NULL && conflict_of(&program->maps[i].range, &range));
   hrx_map *map = NULL;
   hrx_status status = map_take(program, &range, tries, &map);
@@ -326,12 +326,13 @@ static void step_rebind(struct program *program) {
 }
 
 #include "native_cancel.h"
+#include "native_stage.h"
 
 /* --- a program --- */
 
 static void step(struct program *program) {
   struct world *world = program->world;
-  unsigned what = pick(world, 32);
+  unsigned what = pick(world, 34);
   if (what < 13) step_submit(program);
   if (what >= 13 && what < 22) step_map(program);
   if (what >= 22 && what < 25) step_rebind(program);
@@ -340,6 +341,7 @@ static void step(struct program *program) {
   if (what == 29) step_compare(program);
   if (what == 30) step_cancel_any(program);
   if (what == 31) step_cancel_blocked(program);
+  if (what >= 32) step_stage(program);
 }
 
 static void program_run(struct world *world) {
@@ -363,10 +365,16 @@ static void world_init(struct world *world, struct machine *machine) {
   memset(world->model, 0, sizeof world->model);
   for (int i = 0; i < BUFFERS; i++)
     must(world, hrx_buffer_create(machine->runtime, BYTES, placements[i], 0, &world->buffers[i]), "buffer");
+  char path[PATH_MAX];
+  file_find("tests/fixtures/native.co", path);
+  must(world, hrx_stream_open(machine->runtime, &world->stream), "stream");
+  must(world, hrx_stream_kernel_load_file(world->stream, path, "increment", &world->stream_increment), "kernel of a stream");
 }
 
 static void world_finish(struct world *world) {
   world->doing = "end";
+  hrx_stream_kernel_release(world->stream_increment);
+  hrx_stream_close(world->stream);
   for (int i = 0; i < BUFFERS; i++) hrx_buffer_release(world->buffers[i]);
   while (atomic_load(&world->jobs) != 0) sched_yield(); /* whoever ended the last run releases them */
 }
