@@ -91,7 +91,7 @@ $(B)/lib/hip/%: $(B)/lib/libhrx_interpose.so
 
 $(B)/tests/unit/%: tests/unit/%.c $(B)/obj/libinside.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $(HIP_INCLUDES) $< -o $@ $(B)/obj/libinside.a $(LIBS) $$(pkg-config --libs check)
+	$(CC) $(CFLAGS_ALL) $(HIP_INCLUDES) $< -o $@ $(UNIT_LINK) $(B)/obj/libinside.a $(LIBS) $$(pkg-config --libs check)
 
 unit: $(UNIT_TESTS)
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
@@ -105,5 +105,5 @@ format:
 clean:
 	rm -rf build
 
--include interpose/rules.mk runtime/native/rules.mk runtime/npu/rules.mk tests/fixtures.mk tests/fuzz/rules.mk tests/rules.mk
+-include interpose/rules.mk runtime/native/rules.mk runtime/npu/rules.mk tests/fixtures.mk tests/unit/faults.mk tests/fuzz/rules.mk tests/rules.mk
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
