@@ -48,6 +48,7 @@ static hrx_status image_check(const unsigned char *bytes, size_t size) {
 }
 
 static hrx_status file_fail(const char *path, int error) {
+  if (error == ENOMEM) return hrx_fail(HRX_OUT_OF_MEMORY, "NPU program %s: %s", path, strerror(error));
   bool missing = error == ENOENT || error == ENOTDIR;
   return hrx_fail_reason(HRX_IO, missing ? HRX_REASON_FILE_NOT_FOUND : HRX_REASON_NONE, "NPU program %s: %s", path,
                          strerror(error));
