@@ -122,8 +122,8 @@ hrx_status hrx_completion_profile(const hrx_completion *completion, hrx_profile 
 /* A descriptor that poll and epoll report readable when it is complete; the caller's to close. */
 hrx_status hrx_completion_event_fd(hrx_completion *completion, int *out_descriptor);
 
-/* Calls `function` once on a thread of the runtime when it is complete, or soon if it already is; a thread waits for that. What it returns or fails
- * at concerns nobody else. */
+/* Calls `function` once on a thread of the runtime when it is complete, or soon if it already is. What it returns or fails at
+ * concerns nobody else. */
 typedef void (*hrx_completion_function)(void *context, hrx_completion *completion);
 hrx_status hrx_completion_on_complete(hrx_completion *completion, hrx_completion_function function, void *context);
 

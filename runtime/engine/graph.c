@@ -208,8 +208,7 @@ struct run *run_make(struct graph *graph) {
   if (run == NULL) return NULL;
   run->graph = graph;
   run->event = -1;
-  run->callback.engine = graph->engine;
-  run->callback.task.kind = TASK_HOST;
+  run_watch_init(&run->done, run);
   return run;
 }
 

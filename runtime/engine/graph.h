@@ -144,6 +144,10 @@ void run_cancel(struct run *run);
 /* Times on the time_now_ns scale; 0: not yet. */
 void run_times(const struct run *run, uint64_t *out_submitted, uint64_t *out_started, uint64_t *out_finished);
 
+/* Calls `call` once on a thread for host functions when the run is over, soon if it already is; no thread waits for that.
+ * Errors: OUT_OF_MEMORY, also for the thread; nothing is called then. */
+hrx_status run_tell(struct run *run, run_function call, void *context);
+
 /* A file descriptor that becomes readable when the run is over; the caller's to close. Errors: those of eventfd(2). */
 hrx_status run_event_fd(struct run *run, int *out_descriptor);
 

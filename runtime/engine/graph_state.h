@@ -53,6 +53,15 @@ struct graph {
   struct run *newest;     /* of a serial graph, until it is drained */
 };
 
+/* Who is told, on a thread for host functions, that a run is over. */
+struct run_watch {
+  struct slot slot; /* for the crew */
+  struct run *run;  /* a reference, from when it is known that somebody will be told */
+  run_function call;
+  void *context;
+  struct run_watch *next;
+};
+
 struct run {
   struct graph *graph;
   _Atomic uint32_t references;
@@ -60,8 +69,6 @@ struct run {
   _Atomic uint32_t waiting;
   _Atomic uint64_t started, finished;
   uint64_t submitted;
-  run_function done;
-  void *context;
   /* the rest under the engine's lock */
   struct instance *instance; /* NULL: drained */
   struct cause *doom;        /* why nothing of it shall start any more */
@@ -70,7 +77,8 @@ struct run {
   struct slot *exit;         /* what the stream goes on after */
   bool domain;               /* in the domain's order */
   int event;                 /* -1: none */
-  struct slot callback;      /* for the crew that calls `done` */
+  struct run_watch done;     /* of who submitted it; no `call`: nobody */
+  struct run_watch *watches; /* of others */
   struct run *next;
 };
 
@@ -91,7 +99,8 @@ void run_ready_locked(struct slot *slot);
 void run_gate_open_locked(struct instance *instance, struct aftermath *aftermath);
 void run_task_over_locked(struct slot *slot, struct cause *cause, struct aftermath *aftermath);
 void run_ended(struct run *run); /* tells waiters; no lock */
-bool run_callback_call(struct slot *slot);
+void run_watch_init(struct run_watch *watch, struct run *run);
+bool run_watch_call(struct slot *slot); /* false: it is a task */
 /* The ends of its lanes, for whoever helps; how many. */
 uint32_t instance_points_locked(const struct instance *instance, struct point points[LANES_HELPED]);
 

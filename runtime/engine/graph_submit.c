@@ -282,8 +282,8 @@ static void run_begin_locked(struct submission *submission, uint64_t now) {
   atomic_store_explicit(&run->started, 0, memory_order_relaxed);
   atomic_store_explicit(&run->finished, 0, memory_order_relaxed);
   run->submitted = now;
-  run->done = options->done;
-  run->context = options->context;
+  run->done.call = options->done;
+  run->done.context = options->context;
   run->instance = instance;
   run->doom = run->cause = NULL;
   run->followers = NULL;

@@ -43,9 +43,23 @@ void run_gate_open_locked(struct instance *instance, struct aftermath *aftermath
     slot_arrive_locked(&instance->slots[graph->roots[i]], NULL, aftermath);
 }
 
+void run_watch_init(struct run_watch *watch, struct run *run) {
+  watch->slot.engine = run->graph->engine;
+  watch->slot.task.kind = TASK_HOST;
+  watch->slot.task.host.context = watch;
+  watch->run = run;
+}
+
+/* Gives it to the crew. It has its reference. */
+static void watch_push_locked(struct run_watch *watch, struct aftermath *aftermath) {
+  struct engine *engine = watch->slot.engine;
+  engine->inflight++;
+  crew_push_locked(&engine->host, &watch->slot);
+  aftermath_crew(aftermath, &engine->host);
+}
+
 /* The run is over for those who wait for it; its nodes may still have to be. */
 static void run_end_locked(struct run *run, struct aftermath *aftermath) {
-  struct engine *engine = run->graph->engine;
   struct graph_capacity *capacity = run->graph->capacity;
   if (capacity != NULL) {
     hrx_status status = run->cause != NULL ? run->cause->failure.status : HRX_OK;
@@ -56,13 +70,12 @@ static void run_end_locked(struct run *run, struct aftermath *aftermath) {
   }
   atomic_store_explicit(&run->finished, time_now_ns(), memory_order_relaxed);
   atomic_fetch_add_explicit(&run->references, 1, memory_order_relaxed); /* for run_ended */
-  if (run->done != NULL) {
+  if (run->done.call != NULL) {
     atomic_fetch_add_explicit(&run->references, 1, memory_order_relaxed);
-    engine->inflight++;
-    run->callback.task.host.context = run;
-    crew_push_locked(&engine->host, &run->callback);
-    aftermath_crew(aftermath, &engine->host);
+    watch_push_locked(&run->done, aftermath);
   }
+  for (struct run_watch *watch = run->watches; watch != NULL; watch = watch->next) watch_push_locked(watch, aftermath);
+  run->watches = NULL;
   aftermath->ended = run;
   /* release: who sees the run over sees its result, and what its nodes wrote */
   atomic_store(&run->over, 1);
@@ -140,18 +153,47 @@ void run_ended(struct run *run) {
   run_release(run);
 }
 
-bool run_callback_call(struct slot *slot) {
+bool run_watch_call(struct slot *slot) {
   if (slot->stream != NULL || slot->instance != NULL) return false;
-  struct run *run = slot->task.host.context;
+  struct run_watch *watch = slot->task.host.context;
+  struct run *run = watch->run;
   struct engine *engine = slot->engine;
-  run->done(run->context, run);
+  bool own = watch != &run->done; /* else it is part of the run, which may go */
+  watch->call(watch->context, run);
   atomic_fetch_add(&engine->inside, 1);
+  if (own) free(watch);
   run_release(run);
   pthread_mutex_lock(&engine->lock);
   engine->inflight--;
   pthread_mutex_unlock(&engine->lock);
   atomic_fetch_sub(&engine->inside, 1);
   return true;
+}
+
+hrx_status run_tell(struct run *run, run_function call, void *context) {
+  struct engine *engine = run->graph->engine;
+  if (engine_forked(engine)) return engine_lost();
+  struct run_watch *watch = calloc(1, sizeof *watch);
+  hrx_status status = watch != NULL ? crew_ensure(engine, &engine->host) : hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a callback");
+  if (status != HRX_OK) {
+    free(watch);
+    return status;
+  }
+  struct aftermath aftermath = {0};
+  run_watch_init(watch, run);
+  watch->call = call;
+  watch->context = context;
+  run_retain(run);
+  pthread_mutex_lock(&engine->lock);
+  if (atomic_load(&run->over) != 0) {
+    watch_push_locked(watch, &aftermath);
+  } else {
+    watch->next = run->watches;
+    run->watches = watch;
+  }
+  pthread_mutex_unlock(&engine->lock);
+  aftermath_settle(engine, &aftermath);
+  return HRX_OK;
 }
 
 /* --- holding --- */

@@ -310,7 +310,7 @@ static void host_run(struct slot *slot) {
 
 void task_run(struct slot *slot) {
   struct task *task = &slot->task;
-  if (run_callback_call(slot)) return;
+  if (run_watch_call(slot)) return;
   task_started(slot);
   if (slot->skip) {
     task_stopped(slot);

@@ -183,7 +183,7 @@ hrx_status hrx_completion_event_fd(hrx_completion *completion, int *out_descript
   return run_event_fd(completion->run, out_descriptor);
 }
 
-/* --- callbacks: a host task that waits --- */
+/* --- callbacks --- */
 
 struct callback {
   hrx_completion_function function;
@@ -191,18 +191,12 @@ struct callback {
   struct hrx_completion *completion; /* a reference */
 };
 
-static hrx_status callback_run(void *context) {
-  const struct callback *callback = context;
-  run_wait(callback->completion->run, UINT64_MAX);
-  callback->function(callback->context, callback->completion);
-  return HRX_OK;
-}
-
-static void callback_release(void *context) {
-  struct callback *callback = context;
-  struct hrx_completion *completion = callback->completion;
-  free(callback);
-  hrx_completion_release(completion);
+static void callback_call(void *context, struct run *run) {
+  (void)run;
+  const struct callback callback = *(struct callback *)context;
+  free(context);
+  callback.function(callback.context, callback.completion);
+  hrx_completion_release(callback.completion);
 }
 
 hrx_status hrx_completion_on_complete(hrx_completion *completion, hrx_completion_function function, void *context) {
@@ -210,18 +204,11 @@ hrx_status hrx_completion_on_complete(hrx_completion *completion, hrx_completion
   struct callback *callback = malloc(sizeof *callback);
   if (callback == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a callback");
   *callback = (struct callback){function, context, completion};
-  /* a stream of its own: no callback stands behind another one's wait */
-  struct stream *stream = NULL;
-  struct task task = {.kind = TASK_HOST, .run_always = true, .label = "callback",
-                      .host = {.call = callback_run, .context = callback, .release = callback_release}};
-  struct point point;
-  hrx_status status = stream_create(completion->executable->runtime->domain->engine, 0, &stream);
   hrx_completion_retain(completion);
-  if (status == HRX_OK) status = stream_submit(stream, &task, &point);
+  hrx_status status = run_tell(completion->run, callback_call, callback);
   if (status != HRX_OK) {
     free(callback);
     hrx_completion_release(completion); /* the caller has another reference */
   }
-  stream_release(stream);
   return status;
 }
