@@ -12,7 +12,7 @@ enum { WORDS = 1024, BYTES = 4 * WORDS, FILLED = 0x01010101 };
 static const hrx_dimensions GRID = {WORDS / 64, 1, 1}, BLOCK = {64, 1, 1};
 
 static struct fixture native_code, npu_code;
-static char npu_path[PATH_MAX + 32], folder[] = "/tmp/hrx-faults-XXXXXX", text_path[64];
+static char npu_path[PATH_MAX + 32], folder[32], text_path[64];
 
 static struct {
   hrx_runtime *runtime;
@@ -441,6 +441,7 @@ static void setup(void) {
   native_code = fixture_read("native.co");
   npu_path_find();
   npu_code = fixture_read("../../lib/npu/copy.so");
+  strcpy(folder, "/tmp/hrx-faults-XXXXXX");
   ck_assert_ptr_nonnull(mkdtemp(folder));
   snprintf(text_path, sizeof text_path, "%s/text", folder);
 }
