@@ -115,9 +115,10 @@ hrx_status soft_kernel_ready(struct gpu_kernel *base) {
     pthread_mutex_lock(&device->bind_lock);
     if (!kernel->decided) {
       hrx_status status = kernel_bind(kernel);
-      if (status != HRX_OK) failure_capture(status, &kernel->refusal);
-      /* being short of memory passes: ask again next time */
-      if (status != HRX_OUT_OF_MEMORY) atomic_store_explicit(&kernel->decided, true, memory_order_release);
+      if (status != HRX_OUT_OF_MEMORY) { /* being short of memory passes: ask again next time */
+        if (status != HRX_OK) failure_capture(status, &kernel->refusal);
+        atomic_store_explicit(&kernel->decided, true, memory_order_release);
+      }
       pthread_mutex_unlock(&device->bind_lock);
       return status;
     }
