@@ -80,7 +80,9 @@ static hrx_status metadata_find(const struct elf_file *file, struct metadata *ou
     if (segment.p_type != PT_NOTE || segment.p_filesz == 0) continue;
     Elf_Data *data = elf_getdata_rawchunk(file->elf, (int64_t)segment.p_offset, segment.p_filesz,
                                           segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-    if (data == NULL) continue;
+    if (data == NULL) /* the range was checked */
+      return hrx_fail(HRX_OUT_OF_MEMORY, "ELF at offset %#llx: notes cannot be read: %s", (unsigned long long)segment.p_offset,
+                      elf_errmsg(-1));
     GElf_Nhdr note;
     size_t at = 0, next, name, description;
     while ((next = gelf_getnote(data, at, &note, &name, &description)) > 0) {

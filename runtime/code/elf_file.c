@@ -1,6 +1,5 @@
 #include "code/elf_file.h"
 
-#include <gelf.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +100,8 @@ hrx_status elf_file_open(const void *bytes, size_t size, struct elf_file *out_fi
 
   elf_version(EV_CURRENT);
   file.elf = elf_memory((char *)(uintptr_t)bytes, size); /* read only: nothing here writes through it */
-  if (file.elf == NULL)
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset 0: libelf: %s", elf_errmsg(-1));
+  if (file.elf == NULL) /* nothing else is left that it could object to */
+    return hrx_fail(HRX_OUT_OF_MEMORY, "ELF of %zu bytes: libelf: %s", size, elf_errmsg(-1));
   *out_file = file;
   return HRX_OK;
 }
@@ -112,9 +111,10 @@ void elf_file_finish(struct elf_file *file) {
   file->elf = NULL;
 }
 
+/* Straight from the bytes, which are checked: libelf allocates here and there, and cannot always say that it failed. */
 Elf64_Phdr elf_file_segment(const struct elf_file *file, unsigned index) {
-  GElf_Phdr segment;
-  if (gelf_getphdr(file->elf, (int)index, &segment) == NULL) memset(&segment, 0, sizeof segment);
+  Elf64_Phdr segment = {0};
+  if (index < file->header.e_phnum) memcpy(&segment, file->bytes + file->header.e_phoff + index * sizeof segment, sizeof segment);
   return segment;
 }
 
@@ -129,11 +129,18 @@ const char *elf_file_string(const struct elf_file *file, unsigned index, uint64_
 
 struct elf_section elf_file_section(const struct elf_file *file, unsigned index) {
   struct elf_section section = {.name = ""};
-  Elf_Scn *scn = elf_getscn(file->elf, index);
-  if (scn == NULL || gelf_getshdr(scn, &section.header) == NULL) return section;
+  if (index >= file->header.e_shnum) return section;
+  memcpy(&section.header, file->bytes + file->header.e_shoff + index * sizeof section.header, sizeof section.header);
   const char *name = elf_file_string(file, file->header.e_shstrndx, section.header.sh_name);
   if (name != NULL) section.name = name;
   return section;
+}
+
+bool elf_file_entry(const struct elf_file *file, const struct elf_section *section, size_t index, size_t bytes, void *out_entry) {
+  const Elf64_Shdr *header = &section->header;
+  if (header->sh_type == SHT_NOBITS || header->sh_type == SHT_NULL || header->sh_entsize != bytes || index >= header->sh_size / bytes) return false;
+  memcpy(out_entry, file->bytes + header->sh_offset + index * bytes, bytes);
+  return true;
 }
 
 bool elf_file_find_section(const struct elf_file *file, const char *name, struct elf_section *out_section) {
@@ -150,17 +157,13 @@ hrx_status elf_file_symbols(const struct elf_file *file, unsigned index, struct 
   uint64_t at = section.header.sh_offset;
   if (section.header.sh_entsize != sizeof(Elf64_Sym) || section.header.sh_size / sizeof(Elf64_Sym) > INT_MAX)
     return image_error(at, "the size of a symbol", section.header.sh_entsize, sizeof(Elf64_Sym));
-  Elf_Data *data = elf_getdata(elf_getscn(file->elf, index), NULL);
   size_t count = section.header.sh_size / sizeof(Elf64_Sym);
-  if (count > 0 && (data == NULL || data->d_buf == NULL || data->d_size < count * sizeof(Elf64_Sym)))
-    return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "ELF at offset %#llx: symbol table cannot be read: %s",
-                           (unsigned long long)at, elf_errmsg(-1));
   struct elf_symbol *symbols = calloc(count + 1, sizeof *symbols);
   if (symbols == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for %zu ELF symbols", count);
   for (size_t i = 0; i < count; i++) {
-    GElf_Sym symbol;
+    Elf64_Sym symbol;
     const char *name = NULL;
-    if (gelf_getsym(data, (int)i, &symbol) != NULL)
+    if (elf_file_entry(file, &section, i, sizeof symbol, &symbol))
       name = elf_file_string(file, section.header.sh_link, symbol.st_name);
     if (name == NULL) {
       free(symbols);
@@ -171,8 +174,8 @@ hrx_status elf_file_symbols(const struct elf_file *file, unsigned index, struct 
     symbols[i] = (struct elf_symbol){.name = name,
                                      .address = symbol.st_value,
                                      .bytes = symbol.st_size,
-                                     .type = GELF_ST_TYPE(symbol.st_info),
-                                     .binding = GELF_ST_BIND(symbol.st_info),
+                                     .type = ELF64_ST_TYPE(symbol.st_info),
+                                     .binding = ELF64_ST_BIND(symbol.st_info),
                                      .section = symbol.st_shndx};
   }
   *out_symbols = symbols;

@@ -1,7 +1,8 @@
-/* ELF64 files in memory, read through libelf after every range in them has been checked.
+/* ELF64 files in memory, read after every range in them has been checked.
  *
- * libelf trusts headers in places; so elf_file_open first proves that all headers, sections and segments lie inside the
- * bytes, and the functions here hand out nothing that does not. Errors are INVALID/IMAGE with the offset. Used for code
+ * elf_file_open first proves that all headers, sections and segments lie inside the bytes, and the functions here hand out
+ * nothing that does not. What has no variable layout is read from the bytes; libelf, which trusts headers in places and
+ * allocates where it cannot say so, is for notes. Errors are INVALID/IMAGE with the offset; OUT_OF_MEMORY. Used for code
  * objects and, by `hrx inspect`, for host programs. Any thread, one file each. */
 #ifndef HRX_CODE_ELF_FILE_H
 #define HRX_CODE_ELF_FILE_H
@@ -44,6 +45,9 @@ hrx_status elf_file_extent(const void *bytes, size_t limit, size_t *out_size);
 /* The segment or section of an index below header.e_phnum / e_shnum. O(1). */
 Elf64_Phdr elf_file_segment(const struct elf_file *file, unsigned index);
 struct elf_section elf_file_section(const struct elf_file *file, unsigned index);
+
+/* Entry `index`, of `bytes`, of a table in a section. False if it has no such. O(1). */
+bool elf_file_entry(const struct elf_file *file, const struct elf_section *section, size_t index, size_t bytes, void *out_entry);
 
 /* The first section with this name. False if there is none. */
 bool elf_file_find_section(const struct elf_file *file, const char *name, struct elf_section *out_section);

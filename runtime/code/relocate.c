@@ -1,4 +1,3 @@
-#include <gelf.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,18 +44,18 @@ static hrx_status symbol_address(const struct loading *loading, uint64_t offset,
   return HRX_OK;
 }
 
-static hrx_status relocate(const struct loading *loading, uint64_t offset, const GElf_Rela *relocation) {
-  uint64_t type = GELF_R_TYPE(relocation->r_info), value = 0;
+static hrx_status relocate(const struct loading *loading, uint64_t offset, const Elf64_Rela *relocation) {
+  uint64_t type = ELF64_R_TYPE(relocation->r_info), value = 0;
   size_t width = 8;
   hrx_status status = HRX_OK;
   switch (type) {
   case RELOCATION_NONE: return HRX_OK;
   case RELOCATION_RELATIVE64: value = loading->load_address; break;
-  case RELOCATION_ABS64: status = symbol_address(loading, offset, GELF_R_SYM(relocation->r_info), &value); break;
+  case RELOCATION_ABS64: status = symbol_address(loading, offset, ELF64_R_SYM(relocation->r_info), &value); break;
   case RELOCATION_ABS32_LO:
   case RELOCATION_ABS32_HI:
   case RELOCATION_ABS32:
-    status = symbol_address(loading, offset, GELF_R_SYM(relocation->r_info), &value);
+    status = symbol_address(loading, offset, ELF64_R_SYM(relocation->r_info), &value);
     width = 4;
     break;
   default: return bad(offset, "its type is not allowed in a code object", type);
@@ -70,7 +69,7 @@ static hrx_status relocate(const struct loading *loading, uint64_t offset, const
   return HRX_OK;
 }
 
-static hrx_status section_relocate(struct loading *loading, unsigned index, const struct elf_section *section) {
+static hrx_status section_relocate(struct loading *loading, const struct elf_section *section) {
   const struct elf_file *file = loading->file;
   uint64_t at = section->header.sh_offset;
   if (section->header.sh_entsize != sizeof(Elf64_Rela) || section->header.sh_size / sizeof(Elf64_Rela) > INT_MAX)
@@ -82,15 +81,11 @@ static hrx_status section_relocate(struct loading *loading, unsigned index, cons
       section->header.sh_link != 0 ? elf_file_section(file, section->header.sh_link).header.sh_type : SHT_NULL;
   if (linked == SHT_DYNSYM || linked == SHT_SYMTAB)
     status = elf_file_symbols(file, section->header.sh_link, &loading->symbols, &loading->symbol_count);
-  Elf_Data *data = elf_getdata(elf_getscn(file->elf, index), NULL);
   size_t count = section->header.sh_size / sizeof(Elf64_Rela);
-  if (status == HRX_OK && count > 0 &&
-      (data == NULL || data->d_buf == NULL || data->d_size < count * sizeof(Elf64_Rela)))
-    status = bad(at, "the section cannot be read", section->header.sh_size);
   for (size_t i = 0; status == HRX_OK && i < count; i++) {
-    GElf_Rela relocation;
+    Elf64_Rela relocation;
     uint64_t offset = at + i * sizeof(Elf64_Rela);
-    if (gelf_getrela(data, (int)i, &relocation) == NULL)
+    if (!elf_file_entry(file, section, i, sizeof relocation, &relocation))
       status = bad(offset, "cannot be read", i);
     else
       status = relocate(loading, offset, &relocation);
@@ -125,7 +120,7 @@ hrx_status code_object_load(const struct code_object *object, const void *bytes,
     struct elf_section section = elf_file_section(&file, i);
     if ((section.header.sh_flags & SHF_ALLOC) == 0) continue;
     if (section.header.sh_type == SHT_RELA)
-      status = section_relocate(&loading, i, &section);
+      status = section_relocate(&loading, &section);
     else if (section.header.sh_type == SHT_REL || section.header.sh_type == SHT_RELR)
       status = bad(section.header.sh_offset, "relocations without addends are not allowed in a code object",
                    section.header.sh_type);
