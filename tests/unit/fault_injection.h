@@ -292,6 +292,11 @@ FAULT_REPLACES(Elf *, elf_memory, (char *bytes, size_t size)) {
   return __real_elf_memory(bytes, size);
 }
 
+FAULT_REPLACES(Elf_Data *, elf_getdata_rawchunk, (Elf *elf, int64_t offset, size_t bytes, Elf_Type type)) {
+  FAULT_IF(FAULT_SYSTEM, "elf_getdata_rawchunk", NULL)
+  return __real_elf_getdata_rawchunk(elf, offset, bytes, type);
+}
+
 FAULT_REPLACES(msgpack_unpack_return, msgpack_unpack_next, (msgpack_unpacked *result, const char *bytes, size_t size, size_t *io_offset)) {
   FAULT_IF(FAULT_SYSTEM, "msgpack_unpack_next", MSGPACK_UNPACK_NOMEM_ERROR)
   return __real_msgpack_unpack_next(result, bytes, size, io_offset);

@@ -38,6 +38,7 @@ struct scenario {
 static const struct scenario *scenario;
 static enum fault_mode fault_mode;
 static bool fault_reported; /* a call has failed */
+static const char *fault_reported_by = "";
 static int fault_line;      /* of the last call, for the watchdog */
 
 #define FATAL(...)                         \
@@ -60,10 +61,11 @@ static inline void call_begins(int line) {
 
 /* Judges the failure of a call. True: make it again. */
 static inline bool call_failed(int status, const char *call, bool later) {
-  if (!atomic_load(&fault.fired)) FATAL("%s fails with %d though nothing was made to fail", call, status);
-  if (fault_mode == FAULT_AGAIN && fault_reported) FATAL("%s fails with %d after the failure was reported", call, status);
+  if (!atomic_load(&fault.fired)) FATAL("%s fails with %d (%s) though nothing was made to fail", call, status, hrx_last_message());
+  if (fault_mode == FAULT_AGAIN && fault_reported) FATAL("%s fails with %d (%s) after %s reported the failure", call, status, hrx_last_message(), fault_reported_by);
   if (!scenario->accepts(status, later)) FATAL("%s fails with %d", call, status);
   fault_reported = true;
+  fault_reported_by = call;
   return fault_mode == FAULT_AGAIN && !later;
 }
 
@@ -311,7 +313,8 @@ static inline void fault_only(void) {
 static inline int faults_run(const char *name, void (*setup)(void), void (*teardown)(void), const TTest *only, const TTest *const *tests) {
   Suite *suite = suite_create(name);
   setenv("HRX_LOG", "error", 0); /* that a thread could not be started is what is wanted here */
-  if (getenv("FAULT_ONLY") != NULL) tests = (const TTest *const[]){only, NULL};
+  const TTest *const alone[] = {only, NULL};
+  if (getenv("FAULT_ONLY") != NULL) tests = alone;
   for (; *tests != NULL; tests++) { /* a case each: CK_RUN_CASE picks one */
     TCase *one = tcase_create((*tests)->name);
     tcase_add_unchecked_fixture(one, setup, teardown);
