@@ -162,6 +162,15 @@ static void called_wait(void) {
   }
 }
 
+/* A cancelled run gives its slot away at once only if there is memory for another; else when it has drained. */
+static hrx_status submit_after(hrx_completion *const *after, size_t count, hrx_completion **out_completion) {
+  hrx_status status;
+  do
+    status = hrx_executable_submit_after(scene.executable, after, count, out_completion);
+  while (status == HRX_BUSY && hrx_last_reason() == HRX_REASON_SLOTS && atomic_load(&fault.fired) && sched_yield() == 0);
+  return status;
+}
+
 static bool unit_submit(void) {
   bool done = false;
   hrx_completion *first = NULL, *then = NULL;
@@ -169,9 +178,9 @@ static bool unit_submit(void) {
   hrx_profile profile = {.size = sizeof profile};
   unsigned found[WORDS];
   unsigned before = looked;
-  OUT(first, hrx_executable_submit(scene.executable, &first));
+  OUT(first, submit_after(NULL, 0, &first));
   VALUE(descriptor, -1, -1, hrx_completion_event_fd(first, &descriptor));
-  OUT(then, hrx_executable_submit_after(scene.executable, &first, 1, &then));
+  OUT(then, submit_after(&first, 1, &then));
   STEP(hrx_completion_on_complete(then, call, NULL));
   called_wait();
   struct pollfd readable = {.fd = descriptor, .events = POLLIN};
