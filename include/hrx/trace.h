@@ -28,7 +28,7 @@ hrx_status hrx_runtime_statistics_json(hrx_runtime *runtime, char **out_text);
 /* Keeps the newest `capacity` events. Errors: BUSY/TRACING if one runs; INVALID/ARGUMENT for 0. */
 hrx_status hrx_runtime_start_trace(hrx_runtime *runtime, size_t capacity);
 
-/* Ends it. *out_trace is NULL if none ran. */
+/* Ends it. *out_trace is NULL if none ran. Errors: OUT_OF_MEMORY; it goes on then. */
 hrx_status hrx_runtime_finish_trace(hrx_runtime *runtime, hrx_trace **out_trace);
 
 typedef enum hrx_event_kind {

@@ -30,19 +30,29 @@ static void lane_name(const struct trace_event *event, char out_name[LANE_NAME])
 hrx_status hrx_runtime_finish_trace(hrx_runtime *runtime, hrx_trace **out_trace) {
   if (runtime == NULL || out_trace == NULL)
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_ARGUMENT, "runtime or out_trace is NULL");
+  struct trace_ring *ring = engine_trace(runtime->domain->engine);
+  size_t room = trace_capacity(ring);
   struct hrx_trace *result = calloc(1, sizeof *result);
-  if (result == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a finished trace; it goes on");
-  trace_finish(engine_trace(runtime->domain->engine), &result->trace);
+  /* before the trace ends, so that nothing of it is lost if there is no memory */
+  if (result != NULL) result->lanes = calloc(room + 1, sizeof *result->lanes);
+  if (result == NULL || result->lanes == NULL) {
+    hrx_trace_release(result);
+    return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for a finished trace; it goes on");
+  }
+  trace_finish(ring, &result->trace);
   if (result->trace == NULL) {
-    free(result);
+    hrx_trace_release(result);
     *out_trace = NULL;
     return HRX_OK;
   }
   size_t count = trace_event_count(result->trace);
-  result->lanes = calloc(count + 1, sizeof *result->lanes);
-  if (result->lanes == NULL) {
-    hrx_trace_release(result);
-    return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for the lanes of %zu events", count);
+  if (count > room) { /* somebody else ended that trace and started a larger one in between */
+    free(result->lanes);
+    result->lanes = calloc(count, sizeof *result->lanes);
+    if (result->lanes == NULL) {
+      hrx_trace_release(result);
+      return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for the lanes of %zu events", count);
+    }
   }
   for (size_t i = 0; i < count; i++) lane_name(trace_event_at(result->trace, i), result->lanes[i]);
   *out_trace = result;

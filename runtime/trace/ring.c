@@ -155,6 +155,13 @@ void trace_finish(struct trace_ring *ring, struct trace **out_trace) {
   edges_settle(trace);
 }
 
+size_t trace_capacity(struct trace_ring *ring) {
+  pthread_mutex_lock(&ring->lock);
+  size_t capacity = ring->trace != NULL ? ring->trace->capacity : 0;
+  pthread_mutex_unlock(&ring->lock);
+  return capacity;
+}
+
 size_t trace_event_count(const struct trace *trace) { return kept(trace->recorded, trace->capacity); }
 
 const struct trace_event *trace_event_at(const struct trace *trace, size_t index) {

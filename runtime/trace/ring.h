@@ -70,6 +70,9 @@ hrx_status trace_start(struct trace_ring *ring, size_t capacity);
 /* Ends the trace and hands it over; NULL if none runs. Tasks that are not over leave nothing in it. O(n log n). */
 void trace_finish(struct trace_ring *ring, struct trace **out_trace);
 
+/* How many events the running trace keeps; 0: none runs. */
+size_t trace_capacity(struct trace_ring *ring);
+
 /* NULL is accepted. */
 void trace_release(struct trace *trace);
 
