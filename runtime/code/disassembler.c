@@ -1,6 +1,7 @@
 #include "code/disassembler.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct llvm {
 };
 
 static struct llvm llvm;
-static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *const library_names[] = {"libLLVM.so.19.1", "libLLVM-19.so.1", "libLLVM-19.so",
                                             "/usr/lib/llvm-19/lib/libLLVM.so.19.1",
@@ -44,15 +45,19 @@ static bool find_function(void *out_function, const char *name) {
   return true;
 }
 
-static void load(void) {
+static hrx_status load_locked(void) {
   void *library = NULL;
-  for (size_t i = 0; library == NULL && i < sizeof library_names / sizeof *library_names; i++)
+  errno = 0;
+  for (size_t i = 0; library == NULL && errno != ENOMEM && i < sizeof library_names / sizeof *library_names; i++)
     library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
+    bool memory = errno == ENOMEM; /* the loader leaves it, and has no better way to say so */
     const char *reason = dlerror();
     snprintf(llvm.error, sizeof llvm.error, "libLLVM-19 cannot be loaded (Debian package libllvm19): %s",
-             reason != NULL ? reason : "not found");
-    return;
+             memory           ? "no memory"
+             : reason != NULL ? reason
+                              : "not found");
+    return memory ? HRX_OUT_OF_MEMORY : HRX_UNSUPPORTED;
   }
   llvm.library = library;
   bool complete = find_function(&llvm.initialize_info, "LLVMInitializeAMDGPUTargetInfo") &&
@@ -64,11 +69,21 @@ static void load(void) {
   if (!complete) {
     llvm.library = NULL;
     dlclose(library);
-    return;
+    return HRX_UNSUPPORTED;
   }
   llvm.initialize_info();
   llvm.initialize_mc();
   llvm.initialize_disassembler();
+  return HRX_OK;
+}
+
+/* Until it has worked once: what was missing may have come. */
+static hrx_status load(char out_error[sizeof llvm.error]) {
+  pthread_mutex_lock(&loading);
+  hrx_status status = llvm.library == NULL ? load_locked() : HRX_OK;
+  memcpy(out_error, llvm.error, sizeof llvm.error);
+  pthread_mutex_unlock(&loading);
+  return status;
 }
 
 static bool target_known(const char *name) {
@@ -90,8 +105,9 @@ hrx_status disassembler_init(struct disassembler *disassembler, const char *targ
   if (!target_known(name))
     return hrx_fail_reason(HRX_UNSUPPORTED, HRX_REASON_TARGET, "no disassembler for target \"%s\"", name);
 
-  pthread_once(&llvm_once, load);
-  if (llvm.library == NULL) return hrx_fail(HRX_UNSUPPORTED, "code for %s cannot be decoded: %s", name, llvm.error);
+  char error[sizeof llvm.error];
+  hrx_status status = load(error);
+  if (status != HRX_OK) return hrx_fail(status, "code for %s cannot be decoded: %s", name, error);
 
   bool chooses = length == 7; /* gfx10 and later have both sizes, and four digits */
   const char *features = !chooses ? ""
@@ -117,9 +133,9 @@ size_t disassembler_line(struct disassembler *disassembler, const uint8_t *bytes
 }
 
 bool disassembler_describe(char *out_text, size_t capacity) {
-  pthread_once(&llvm_once, load);
-  if (llvm.library == NULL) {
-    snprintf(out_text, capacity, "%s", llvm.error);
+  char error[sizeof llvm.error];
+  if (load(error) != HRX_OK) {
+    snprintf(out_text, capacity, "%s", error);
     return false;
   }
   unsigned major = 0, minor = 0, patch = 0;

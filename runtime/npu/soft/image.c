@@ -99,9 +99,12 @@ static void descriptor_path(int file, char path[static PATH_BYTES]) {
 }
 
 static hrx_status loader_open(const char *path, const char *name, void **out_library) {
+  errno = 0;
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
+    bool memory = errno == ENOMEM; /* the loader leaves it, and has no better way to say so */
     const char *message = dlerror();
+    if (memory) return hrx_fail(HRX_OUT_OF_MEMORY, "NPU program %s cannot be loaded: no memory", name);
     return hrx_fail_reason(HRX_INVALID, HRX_REASON_IMAGE, "NPU program %s cannot be loaded: %s", name,
                            message != NULL ? message : "the loader does not say why");
   }
