@@ -36,8 +36,6 @@ static void message_spoil(void) { hrx_fail(HRX_INVALID, "stale"); }
 static bool accepts(int status, bool later) {
   const char *message = hrx_last_message();
   bool good = status == HRX_OUT_OF_MEMORY;
-  bool library = fault.kind == FAULT_SYSTEM && strcmp(fault.name, "dlopen") == 0;
-  if (library) good |= status == HRX_INVALID; /* the loader gives no reason that a program could tell from a bad file */
   if (fault.kind == FAULT_SYSTEM) good |= status == HRX_IO || status == HRX_BACKEND || status == HRX_UNSUPPORTED;
   if (fault.kind == FAULT_LOST) good = later ? status == HRX_EXECUTION || status == HRX_DEVICE_LOST : status == HRX_DEVICE_LOST;
   if (good && (fault.kind == FAULT_DEVICE || fault.kind == FAULT_LOST)) good = strstr(message, "injected") != NULL;
