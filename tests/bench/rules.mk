@@ -3,7 +3,7 @@
 BENCH_DIR := $(B)/bench
 BENCH_HEADERS := tests/bench/timing.h tests/bench/fma.h
 BENCH_CFLAGS := -std=gnu17 -O3 $(WARN)
-BENCH_PROGRAMS := $(addprefix $(BENCH_DIR)/,hip_calls fma fma_scalar fma_pocl insert starpu_insert)
+BENCH_PROGRAMS := $(addprefix $(BENCH_DIR)/,hip_calls fma fma_scalar fma_pocl insert starpu_insert chains_sim coordinated)
 # The scalar loop gets the FMA instruction, without which fmaf is a call, and stays scalar: one work-item after another.
 BENCH_SCALAR := $(if $(filter x86_64,$(shell uname -m)),-mfma) -fno-tree-vectorize
 
@@ -29,6 +29,11 @@ $(BENCH_DIR)/fma_pocl: tests/bench/fma_pocl.c $(BENCH_HEADERS)
 $(BENCH_DIR)/insert: tests/bench/insert.c tests/bench/insert.h $(BENCH_HEADERS) $(B)/obj/libinside.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $< -o $@ $(B)/obj/libinside.a $(LIBS)
+
+$(BENCH_DIR)/chains_sim $(BENCH_DIR)/coordinated: $(BENCH_DIR)/%: tests/bench/%.c tests/native/native.h $(BENCH_HEADERS) \
+  $(B)/obj/libinside.a | $(NPU_PROGRAMS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -DNPU_PROGRAMS='"$(B)/lib/npu/"' $< -o $@ $(B)/obj/libinside.a $(LIBS)
 
 # Its headers are not held to our warnings.
 $(BENCH_DIR)/starpu_insert: tests/bench/starpu_insert.c tests/bench/insert.h $(BENCH_HEADERS)
