@@ -83,10 +83,10 @@ hipError_t entry_hipGraphExecDestroy(hipGraphExec_t exec) {
 
 /* --- launching --- */
 
-/* As many launches are in flight as there are slots. The oldest is given a moment, so that a program that runs ahead of short
- * graphs stays in the same memory. A longer one may wait for what the program does next, so there are more slots then. */
+/* As many launches are in flight as there are slots. The oldest is given some time, so that a program that runs ahead of its
+ * graphs stays in the same memory. One that takes longer may wait for what the program does next: then there are more slots. */
 static hrx_status room_wait(struct hipGraphExec *exec) {
-  static const uint64_t patience_ns = 1000000;
+  static const uint64_t patience_ns = 10000000;
   uint32_t slots = atomic_load(&exec->slots);
   if (slots >= exec->slots_most) return graph_slot_wait(exec->graph, UINT64_MAX);
   hrx_status status = graph_slot_wait(exec->graph, time_after(time_now_ns(), patience_ns));
