@@ -5,6 +5,7 @@
 #include "interpose/capture.h"
 #include "interpose/entry.h"
 #include "interpose/handle.h"
+#include "interpose/ipc_event.h"
 
 enum {
   FLAGS_KNOWN = hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess | (int)hipEventReleaseToDevice |
@@ -39,11 +40,12 @@ static struct event_stamp *stamps_reap(struct engine *engine, struct event_stamp
   return kept;
 }
 
-static hipError_t create(hipEvent_t *out_event, unsigned flags) {
+/* `opened`: the other process's event, taken over on success; else one is made if the flags ask for it. */
+static hipError_t create(hipEvent_t *out_event, unsigned flags, struct ipc_event *opened) {
   struct hip_device *device = NULL;
   if (out_event == NULL) return hipErrorInvalidValue;
   if ((flags & ~((unsigned)FLAGS_KNOWN | FLAG_RELEASE_TO_SYSTEM)) != 0) return hipErrorInvalidValue;
-  if ((flags & hipEventInterprocess) != 0) return (flags & hipEventDisableTiming) == 0 ? hipErrorInvalidValue : hipErrorNotSupported;
+  if ((flags & hipEventInterprocess) != 0 && (flags & hipEventDisableTiming) == 0) return hipErrorInvalidValue;
   if ((flags & hipEventReleaseToDevice) != 0 && (flags & FLAG_RELEASE_TO_SYSTEM) != 0) return hipErrorInvalidValue;
   hipError_t error = state_current(&device);
   if (error != hipSuccess) return error;
@@ -51,19 +53,23 @@ static hipError_t create(hipEvent_t *out_event, unsigned flags) {
   if (event == NULL) return hipErrorOutOfMemory;
   event->device = device;
   event->flags = flags;
+  event->ipc = opened;
   pthread_mutex_init(&event->lock, NULL);
-  if (handle_add(event, HANDLE_EVENT) != HRX_OK) {
+  if ((flags & hipEventInterprocess) != 0 && opened == NULL) error = ipc_event_create(&event->ipc);
+  if (error == hipSuccess && handle_add(event, HANDLE_EVENT) != HRX_OK) error = hipErrorOutOfMemory;
+  if (error != hipSuccess) {
+    if (opened == NULL) ipc_event_release(event->ipc);
     free(event);
-    return hipErrorOutOfMemory;
+    return error;
   }
   *out_event = event;
   return hipSuccess;
 }
 
-hipError_t entry_hipEventCreate(hipEvent_t *event) { ENTRY_RETURN(hipEventCreate, create(event, hipEventDefault)); }
+hipError_t entry_hipEventCreate(hipEvent_t *event) { ENTRY_RETURN(hipEventCreate, create(event, hipEventDefault, NULL)); }
 
 hipError_t entry_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
-  ENTRY_RETURN(hipEventCreateWithFlags, create(event, flags));
+  ENTRY_RETURN(hipEventCreateWithFlags, create(event, flags, NULL));
 }
 
 static hipError_t destroy(hipEvent_t event) {
@@ -80,6 +86,7 @@ static hipError_t destroy(hipEvent_t event) {
     orphans = stamp;
   }
   pthread_mutex_unlock(&orphans_lock);
+  ipc_event_release(event->ipc);
   clock_finish(&event->clock);
   free(event->nodes);
   pthread_mutex_destroy(&event->lock);
@@ -109,6 +116,7 @@ static struct event_stamp *stamp_take_locked(struct ihipEvent_t *event, struct e
 static hrx_status record_locked(struct ihipEvent_t *event, struct ihipStream_t *stream) {
   struct event_stamp *stamp = NULL;
   clock_reset(&event->clock);
+  if (event->ipc != NULL) return ipc_event_record(event->ipc, stream, &event->ipc_record, &event->clock);
   if (!timed(event)) return hip_stream_clock(stream, &event->clock);
   stamp = stamp_take_locked(event, stream->engine);
   if (stamp == NULL) return hrx_fail(HRX_OUT_OF_MEMORY, "no memory for an event's time");
@@ -126,6 +134,15 @@ static hrx_status record_locked(struct ihipEvent_t *event, struct ihipStream_t *
   return status;
 }
 
+/* Whether another process recorded it last: then nothing here says when that is over. */
+static bool elsewhere(struct ihipEvent_t *event) {
+  if (event->ipc == NULL) return false;
+  pthread_mutex_lock(&event->lock);
+  bool here = event->recorded && ipc_event_last(event->ipc) == event->ipc_record;
+  pthread_mutex_unlock(&event->lock);
+  return !here;
+}
+
 hipError_t event_record(struct ihipEvent_t *event, struct ihipStream_t *stream) {
   pthread_mutex_lock(&event->lock);
   hrx_status status = record_locked(event, stream);
@@ -139,6 +156,7 @@ hipError_t event_record(struct ihipEvent_t *event, struct ihipStream_t *stream) 
 }
 
 hipError_t event_wait(struct ihipStream_t *stream, struct ihipEvent_t *event) {
+  if (elsewhere(event)) return ipc_event_follow(event->ipc, stream);
   pthread_mutex_lock(&event->lock);
   hrx_status status = event->recorded ? hip_stream_join(stream) : HRX_OK;
   if (status == HRX_OK && event->recorded) status = stream_wait_clock(stream->stream, &event->clock);
@@ -196,7 +214,9 @@ static hipError_t synchronize(hipEvent_t event) {
   bool recorded = false;
   struct ihipStream_t *stream = NULL;
   hipError_t error = snapshot(event, &clock, &recorded, &stream);
-  if (error == hipSuccess && recorded) {
+  if (error == hipSuccess && elsewhere(event)) {
+    error = ipc_event_wait(event->ipc);
+  } else if (error == hipSuccess && recorded) {
     error = error_of(engine_clock_wait(event->device->legacy->engine, &clock, UINT64_MAX));
     if (error == hipSuccess) error = failure_of(event->device, stream);
   }
@@ -211,7 +231,8 @@ static hipError_t query(hipEvent_t event) {
   bool recorded = false;
   struct ihipStream_t *stream = NULL;
   hipError_t error = snapshot(event, &clock, &recorded, &stream);
-  if (error == hipSuccess && recorded && !engine_clock_over(event->device->legacy->engine, &clock)) error = hipErrorNotReady;
+  if (error == hipSuccess && elsewhere(event)) error = ipc_event_over(event->ipc) ? hipSuccess : hipErrorNotReady;
+  else if (error == hipSuccess && recorded && !engine_clock_over(event->device->legacy->engine, &clock)) error = hipErrorNotReady;
   clock_finish(&clock);
   return error;
 }
@@ -265,4 +286,22 @@ hipError_t entry_hipStreamWaitEvent_spt(hipStream_t handle, hipEvent_t event, un
   struct ihipStream_t *stream = NULL;
   hipError_t error = hip_stream_find_spt(handle, &stream);
   ENTRY_RETURN(hipStreamWaitEvent_spt, error == hipSuccess ? stream_wait(stream, event, flags) : error);
+}
+
+hipError_t entry_hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event) {
+  hipError_t error = handle != NULL && handle_live(event, HANDLE_EVENT) ? hipSuccess : hipErrorInvalidValue;
+  if (error == hipSuccess) error = event->ipc != NULL ? ipc_event_handle(event->ipc, handle) : hipErrorInvalidConfiguration;
+  ENTRY_RETURN(hipIpcGetEventHandle, error);
+}
+
+hipError_t entry_hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handle) {
+  struct hip_state *state = NULL;
+  struct ipc_event *opened = NULL;
+  hipError_t error = event != NULL ? state_get(&state) : hipErrorInvalidValue;
+  if (error == hipSuccess) error = ipc_event_open(&handle, &opened);
+  if (error == hipSuccess) {
+    error = create(event, hipEventInterprocess | hipEventDisableTiming, opened);
+    if (error != hipSuccess) ipc_event_release(opened);
+  }
+  ENTRY_RETURN(hipIpcOpenEventHandle, error);
 }

@@ -26,6 +26,8 @@ struct ihipEvent_t {
   struct clock clock;           /* what the last record stands for */
   struct event_stamp *stamps;   /* of timed records, the newest first */
   struct ihipStream_t *stream;  /* of the last record: where its failure is asked for; may be dead */
+  struct ipc_event *ipc;        /* hipEventInterprocess: what other processes see of it (ipc_event.h); set once */
+  uint32_t ipc_record;          /* the last record of this process among all */
   uint64_t capture_id;          /* not 0: last recorded in that capture, with these frontier nodes */
   struct hipGraphNode **nodes;
   size_t node_count;

@@ -12,4 +12,8 @@ void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
 /* Wakes up to `count` sleepers of `word`. Any thread. */
 void futex_wake(_Atomic uint32_t *word, int count);
 
+/* The same for a word in memory that processes share: sleepers of any of them. */
+void futex_wait_shared(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
+void futex_wake_shared(_Atomic uint32_t *word, int count);
+
 #endif
