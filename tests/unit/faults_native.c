@@ -420,13 +420,13 @@ static bool (*const units[])(void) = {unit_runtime, unit_buffers, unit_kernels, 
 static const struct scenario whole_runtime = {.name = "runtime", .scene = &scene, .scene_bytes = sizeof scene, .units = units,
                                               .release = scene_release, .accepts = accepts, .before = message_spoil};
 
-START_TEST(memory_may_be_missing_anywhere) { faults_try(FAULT_MEMORY, 23); }
+START_TEST(memory_may_be_missing_anywhere) { faults_try(FAULT_MEMORY, 41); }
 END_TEST
-START_TEST(files_and_libraries_may_fail_anywhere) { faults_try(FAULT_SYSTEM, 5); }
+START_TEST(files_and_libraries_may_fail_anywhere) { faults_try(FAULT_SYSTEM, 7); }
 END_TEST
 START_TEST(threads_may_be_missing_anywhere) { faults_try(FAULT_THREAD, 1); }
 END_TEST
-START_TEST(devices_may_refuse_anywhere) { faults_try(FAULT_DEVICE, 5); }
+START_TEST(devices_may_refuse_anywhere) { faults_try(FAULT_DEVICE, 11); }
 END_TEST
 START_TEST(work_may_be_lost_anywhere) { faults_try(FAULT_LOST, 3); }
 END_TEST
