@@ -1,5 +1,5 @@
 /* Memory types that programs built against ROCm 6 and 7 use and that the headers of ROCm 5.2 lack. Layouts follow the public HIP
- * documentation; tests/unit/hip_memory_abi.c holds them to the offsets that programs were compiled with. */
+ * documentation; tests/unit/hip_memory_more.c holds them to the offsets that programs were compiled with. */
 #ifndef HRX_INTERPOSE_ABI_MEMORY_H
 #define HRX_INTERPOSE_ABI_MEMORY_H
 

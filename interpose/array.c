@@ -25,6 +25,8 @@ static size_t slices_of(const hipArray *array) { return array->depth != 0 ? arra
 
 size_t array_slice_pitch(const hipArray *array) { return array_pitch(array) * rows_of(array); }
 
+size_t array_bytes(const hipArray *array) { return array_slice_pitch(array) * slices_of(array); }
+
 /* One to four channels of the same 8, 16 or 32 bits. */
 static bool channels_of(const hipChannelFormatDesc *desc, unsigned *out_channels) {
   const int bits[4] = {desc->x, desc->y, desc->z, desc->w};
@@ -75,7 +77,7 @@ bool array_descriptor(hipArray_Format format, unsigned channels, hipChannelForma
   return true;
 }
 
-static hipError_t array_fill_in(hipArray *array, const hipChannelFormatDesc *desc, hipExtent extent, unsigned flags) {
+hipError_t array_describe(hipArray *array, const hipChannelFormatDesc *desc, hipExtent extent, unsigned flags) {
   enum { WIDTH_MAX = 16384, DEPTH_MAX = 8192 };
   unsigned channels = 0;
   if (!channels_of(desc, &channels) || !format_of(desc, &array->Format)) return hipErrorInvalidValue;
@@ -102,9 +104,9 @@ static hipError_t array_create(hipArray **out_array, const hipChannelFormatDesc 
   hipArray *array = calloc(1, sizeof *array);
   if (array == NULL) return hipErrorOutOfMemory;
   struct memory *memory = state_existing()->domain->memory;
-  error = array_fill_in(array, desc, extent, flags);
+  error = array_describe(array, desc, extent, flags);
   if (error == hipSuccess)
-    error = error_of(memory_allocate(memory, array_slice_pitch(array) * slices_of(array), ARRAY_PITCH_ALIGNMENT,
+    error = error_of(memory_allocate(memory, array_bytes(array), ARRAY_PITCH_ALIGNMENT,
                                      MEMORY_DEVICE, ARRAY_MEMORY_FLAG, device->ordinal, &allocation));
   if (error == hipSuccess) {
     array->data = (void *)allocation->address;
@@ -122,6 +124,7 @@ static hipError_t array_create(hipArray **out_array, const hipChannelFormatDesc 
 static hipError_t array_free(hipArray *array) {
   if (array == NULL) return hipErrorInvalidValue;
   if (!array_live(array)) return hipErrorContextIsDestroyed;
+  if (handle_live(array, HANDLE_MIPMAP_LEVEL)) return hipErrorInvalidValue; /* it goes with the other levels */
   hipError_t error = memory_wait_and_free(array->data, 1u << MEMORY_DEVICE);
   if (error == hipSuccess && handle_remove(array, HANDLE_ARRAY)) free(array);
   return error;

@@ -24,4 +24,10 @@ size_t array_slice_pitch(const hipArray *array);
 /* The channels that a driver format stands for. False for a format or count that HIP does not have. */
 bool array_descriptor(hipArray_Format format, unsigned channels, hipChannelFormatDesc *out_desc);
 
+/* Fills in all of a zeroed array but its data. Errors: hipErrorInvalidValue for a format or an extent that HIP does not have. */
+hipError_t array_describe(hipArray *array, const hipChannelFormatDesc *desc, hipExtent extent, unsigned flags);
+
+/* Bytes that its data takes. */
+size_t array_bytes(const hipArray *array);
+
 #endif

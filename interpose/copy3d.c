@@ -51,6 +51,14 @@ static hipError_t box_issue(hipError_t found, struct ihipStream_t *stream, const
   return copy_issue(stream, &operation, completion);
 }
 
+/* Whether a box of `width` bytes lies inside the array: outside its rows there is memory of its other rows. */
+static bool box_inside(const hipArray *array, size_t x_bytes, hipPos at, size_t width, hipExtent extent) {
+  size_t row = array_element_bytes(array) * array->width;
+  size_t rows = array->height != 0 ? array->height : 1, slices = array->depth != 0 ? array->depth : 1;
+  return x_bytes <= row && width <= row - x_bytes && at.y <= rows && extent.height <= rows - at.y && at.z <= slices &&
+         extent.depth <= slices - at.z;
+}
+
 hipError_t copy3d_operation(const hipMemcpy3DParms *parameters, struct copy_operation *out_operation) {
   struct corner source, destination;
   hipExtent extent = parameters->extent;
@@ -70,6 +78,10 @@ hipError_t copy3d_operation(const hipMemcpy3DParms *parameters, struct copy_oper
     return hipErrorInvalidValue;
   }
   if (shape != NULL && __builtin_mul_overflow(extent.width, array_element_bytes(shape), &extent.width))
+    return hipErrorInvalidValue;
+  if (extent.width != 0 && extent.height != 0 && extent.depth != 0 &&
+      ((parameters->srcArray != NULL && !box_inside(parameters->srcArray, source_x, parameters->srcPos, extent.width, extent)) ||
+       (parameters->dstArray != NULL && !box_inside(parameters->dstArray, destination_x, parameters->dstPos, extent.width, extent))))
     return hipErrorInvalidValue;
   if (!corner_move(&source, source_x, parameters->srcPos.y, parameters->srcPos.z) ||
       !corner_move(&destination, destination_x, parameters->dstPos.y, parameters->dstPos.z))

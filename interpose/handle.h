@@ -23,6 +23,7 @@ enum handle_kind {
   HANDLE_POOL,
   HANDLE_PHYSICAL, /* hipMemCreate */
   HANDLE_MIPMAP,
+  HANDLE_MIPMAP_LEVEL, /* an array too, but not one to free */
   HANDLE_PROGRAM, /* hiprtc */
   HANDLE_LIBRARY,
   HANDLE_LINK,

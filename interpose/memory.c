@@ -218,26 +218,6 @@ hipError_t entry_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDe
   ENTRY_RETURN(hipMemGetAddressRange, error);
 }
 
-/* Advice on where managed memory should live: all of it lives in one place here. */
-hipError_t entry_hipMemAdvise(const void *ptr, size_t count, hipMemoryAdvise advice, int device) {
-  (void)advice;
-  struct allocation *allocation = NULL;
-  struct hip_device *found = NULL;
-  hipError_t error = ptr != NULL && count != 0 ? allocation_of(ptr, &allocation) : hipErrorInvalidValue;
-  if (error == hipSuccess && device != hipCpuDeviceId) error = state_device(device, &found);
-  ENTRY_RETURN(hipMemAdvise, error);
-}
-
-hipError_t entry_hipMemPrefetchAsync(const void *ptr, size_t count, int device, hipStream_t handle) {
-  struct allocation *allocation = NULL;
-  struct hip_device *found = NULL;
-  struct ihipStream_t *stream = NULL;
-  hipError_t error = ptr != NULL && count != 0 ? allocation_of(ptr, &allocation) : hipErrorInvalidValue;
-  if (error == hipSuccess && device != hipCpuDeviceId) error = state_device(device, &found);
-  if (error == hipSuccess) error = hip_stream_find(handle, &stream);
-  ENTRY_RETURN(hipMemPrefetchAsync, error);
-}
-
 hipError_t entry_hipStreamAttachMemAsync(hipStream_t handle, void *ptr, size_t length, unsigned flags) {
   (void)length;
   struct allocation *allocation = NULL;

@@ -73,6 +73,7 @@ static hipError_t attribute(const struct allocation *allocation, hipPointer_attr
     memcpy(data, &bytes, sizeof bytes);
     return hipSuccess;
   }
+  case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS: *(bool *)data = allocation->synchronous; return hipSuccess;
   default: return hipErrorNotSupported;
   }
 }
@@ -97,4 +98,15 @@ hipError_t entry_hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute
       error = hipErrorNotSupported;
   }
   ENTRY_RETURN(hipDrvPointerGetAttributes, error);
+}
+
+/* Copies with the memory block until they are over, from now on or no longer. */
+hipError_t entry_hipPointerSetAttribute(const void *value, hipPointer_attribute which, hipDeviceptr_t pointer) {
+  struct allocation *allocation = NULL;
+  if (value == NULL || pointer == NULL || which != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+    ENTRY_RETURN(hipPointerSetAttribute, hipErrorInvalidValue);
+  hipError_t error = find(pointer, &allocation);
+  if (error == hipSuccess && allocation == NULL) error = hipErrorInvalidDevicePointer;
+  if (error == hipSuccess) allocation->synchronous = *(const bool *)value;
+  ENTRY_RETURN(hipPointerSetAttribute, error);
 }
