@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "interpose/array.h"
+#include "interpose/caller.h"
 #include "interpose/entry.h"
 #include "interpose/memory_release.h"
 
@@ -132,7 +133,7 @@ static hipError_t handle_open(void **out_pointer, const hipIpcMemHandle_t *bytes
   struct ipc_handle handle;
   int descriptor = -1;
   /* hipIpcMemLazyEnablePeerAccess was 0 in ROCm 5 and is 1 since */
-  if (out_pointer == NULL || (flags != 1 && (flags != 0 || state_hip_version() >= 6))) return hipErrorInvalidValue;
+  if (out_pointer == NULL || (flags != 1 && (flags != 0 || caller_hip_version() >= 6))) return hipErrorInvalidValue;
   hipError_t error = state_current(&device);
   if (error == hipSuccess) error = ipc_handle_open(bytes, IPC_MEMORY, hipErrorInvalidDevicePointer, &handle, &descriptor);
   if (error != hipSuccess) return error;
@@ -154,6 +155,7 @@ static hipError_t handle_open(void **out_pointer, const hipIpcMemHandle_t *bytes
 }
 
 hipError_t entry_hipIpcOpenMemHandle(void **pointer, hipIpcMemHandle_t handle, unsigned flags) {
+  CALLER_NOTE();
   ENTRY_RETURN(hipIpcOpenMemHandle, handle_open(pointer, &handle, flags));
 }
 

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "interpose/caller.h"
 #include "interpose/entry.h"
 #include "interpose/handle.h"
 #include "interpose/memory_release.h"
@@ -68,11 +69,12 @@ static hipError_t properties_check(const hipMemAllocationProp *given, struct all
   if (given == NULL || !allocation_properties_read(given, out_properties)) return hipErrorInvalidValue;
   if (location_exists(&out_properties->location)) return hipSuccess;
   bool device = (int)out_properties->location.type == LOCATION_DEVICE;
-  return device && state_hip_version() >= 7 ? hipErrorInvalidDevice : hipErrorInvalidValue;
+  return device && caller_hip_version() >= 7 ? hipErrorInvalidDevice : hipErrorInvalidValue;
 }
 
 hipError_t entry_hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *prop,
                                                 hipMemAllocationGranularity_flags option) {
+  CALLER_NOTE();
   CALLER_NOTE();
   struct allocation_properties properties;
   if (granularity == NULL || (unsigned)option > hipMemAllocationGranularityRecommended)
@@ -149,6 +151,7 @@ static hipError_t create(hipMemGenericAllocationHandle_t *handle, size_t size, c
 
 hipError_t entry_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *prop,
                               unsigned long long flags) {
+  CALLER_NOTE();
   CALLER_NOTE();
   ENTRY_RETURN(hipMemCreate, create(handle, size, prop, flags));
 }
@@ -371,7 +374,7 @@ static hipMemAllocationProp imported_properties(int device) {
     .location = location, .requestedHandleType = hipMemHandleTypePosixFileDescriptor, .type = hipMemAllocationTypePinned};
   struct allocation_properties newer = {
     .type = hipMemAllocationTypePinned, .handle_types = hipMemHandleTypePosixFileDescriptor, .location = location};
-  if (state_hip_version() >= 6) memcpy(&properties, &newer, sizeof properties);
+  if (caller_hip_version() >= 6) memcpy(&properties, &newer, sizeof properties);
   return properties;
 }
 
@@ -403,6 +406,7 @@ static hipError_t import(hipMemGenericAllocationHandle_t *out_handle, void *os_h
 
 hipError_t entry_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *os_handle,
                                                  hipMemAllocationHandleType type) {
+  CALLER_NOTE();
   CALLER_NOTE();
   /* descriptor 0 as a number looks like NULL; HIP refuses it too */
   if (handle == NULL || os_handle == NULL || type != hipMemHandleTypePosixFileDescriptor)
