@@ -57,4 +57,4 @@ $(FIXTURE_DIR)/hip4.co: tests/fixtures/hip.hip
 	@mkdir -p $(@D)
 	$(HIPCC) -c --offload-arch=gfx1030 -O2 --cuda-device-only --no-gpu-bundle-output -mcode-object-version=4 $< -o $@
 
-$(addprefix $(B)/tests/unit/,hip_launch hip_library): | $(HIP_FIXTURES)
+$(addprefix $(B)/tests/unit/,hip_launch hip_library hip_rules): | $(HIP_FIXTURES)
