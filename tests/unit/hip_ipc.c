@@ -227,6 +227,7 @@ START_TEST(events_order_the_work_of_two_processes) {
   ck_assert_int_eq(entry_hipIpcGetEventHandle(&event_handles[0], NULL), hipErrorInvalidValue);
   ck_assert_int_eq(entry_hipIpcOpenEventHandle(NULL, event_handles[1]), hipErrorInvalidValue);
   ck_assert_ptr_null(none);
+  ck_assert_int_eq(entry_hipEventDestroy(plain), hipSuccess);
   ck_assert_int_eq(entry_hipEventDestroy(question), hipSuccess);
   ck_assert_int_eq(entry_hipEventDestroy(answer), hipSuccess);
 }
@@ -269,6 +270,7 @@ START_TEST(a_process_that_ends_before_its_event_does_not_stop_the_others) {
   waitpid(second.process, NULL, 0);
   ck_assert_int_eq(entry_hipEventRecord(event, stream), hipSuccess); /* it is good for new records */
   ck_assert_int_eq(entry_hipEventSynchronize(event), hipSuccess);
+  ck_assert_int_eq(entry_hipEventDestroy(event), hipSuccess);
 }
 END_TEST
 

@@ -110,6 +110,7 @@ START_TEST(a_stream_that_follows_the_free_may_use_the_memory) {
   ck_assert_ptr_eq(take(KIB, other), memory);
   sem_post(&gate);
   ck_assert_int_eq(entry_hipStreamSynchronize(other), hipSuccess);
+  ck_assert_int_eq(entry_hipEventDestroy(event), hipSuccess);
 }
 END_TEST
 
