@@ -35,6 +35,7 @@ struct scenario {
   void (*release)(void);                   /* of whatever of the scene is there */
   bool (*accepts)(int status, bool later); /* whether a call may fail like that; says why not on stderr */
   void (*before)(void);                    /* before each call; may be NULL */
+  bool pools;                              /* something lives on that keeps what it once needed: only what grows is a leak */
 };
 
 static const struct scenario *scenario;
@@ -196,6 +197,18 @@ static inline void process_with(enum fault_kind kind, enum fault_mode mode, uint
     scenario_run();
   }
   if (level_reached(limit, 3000000000)) return;
+  if (scenario->pools) {
+    struct fault_level first = level_settled();
+    for (int i = 0; i < FAULT_TRIES; i++) {
+      fault_arm(kind, at, mode == FAULT_FOREVER);
+      scenario_run();
+      fault_disarm();
+      atomic_store(&fault.fired, false);
+      scenario_run();
+    }
+    first.blocks += FAULT_TRIES - 1; /* a leak is one block each time */
+    if (level_reached(first, 3000000000)) return;
+  }
   out_report->left = true;
   struct fault_level level = fault_level();
   fprintf(stderr, "left behind: %llu blocks (%llu without a fault), %llu bytes mapped (%llu), %llu descriptors (%llu)\n",

@@ -333,7 +333,7 @@ static void scene_release(void) {
 static bool (*const units[])(void) = {unit_start,      unit_memory, unit_textures, unit_streams, unit_work, unit_modules,
                                       unit_registered, unit_graph,  unit_capture,  unit_native,  NULL};
 static const struct scenario program = {.name = "HIP", .scene = &scene, .scene_bytes = sizeof scene, .units = units,
-                                        .release = scene_release, .accepts = accepts};
+                                        .release = scene_release, .accepts = accepts, .pools = true};
 
 START_TEST(memory_may_be_missing_anywhere) { faults_try(FAULT_MEMORY, 29); }
 END_TEST

@@ -330,6 +330,10 @@ static bool unit_stream(void) {
   MUST(words_are(found, 0x04040404));
   done = true;
 over:
+  if (!done) { /* each stream reports a failure that it waited for */
+    hrx_stream_synchronize(scene.stream);
+    hrx_stream_synchronize(scene.second);
+  }
   hrx_event_release(event);
   hrx_stream_recycle(scene.stream, again);
   hrx_buffer_release(scratch);
