@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool caller_is_traced;
+_Atomic bool caller_is_traced;
 _Atomic int caller_error_rule = ERROR_OVERWRITES;
 
 /* Counts objects that came and went: cached ranges of an earlier count are not believed. */

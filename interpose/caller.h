@@ -6,12 +6,13 @@
 #ifndef HRX_INTERPOSE_CALLER_H
 #define HRX_INTERPOSE_CALLER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "interpose/thread.h"
 
 /* Whether calls come through call_trace.c, which then notes the caller. Set before main or by hipExtEnableLogging. */
-extern bool caller_is_traced __attribute__((visibility("hidden")));
+extern _Atomic bool caller_is_traced __attribute__((visibility("hidden")));
 
 /* In a handler itself, not in what it calls. */
 #define CALLER_NOTE() ((void)(caller_is_traced || (thread_state.caller = __builtin_return_address(0))))

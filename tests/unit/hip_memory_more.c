@@ -6,6 +6,7 @@
 
 #include "interpose/entry.h"
 #include "interpose/state.h"
+#include "tests/unit/two_devices.h"
 
 static void *device_bytes(size_t bytes) {
   void *pointer = NULL;
@@ -352,14 +353,7 @@ START_TEST(registered_memory_is_good_for_the_device_from_any_pointer_inside) {
 }
 END_TEST
 
-int main(int count, char **arguments) {
-  (void)count;
-  if (getenv("HRX_SOFT_DEVICES") == NULL) { /* the environment is read before main */
-    setenv("HRX_SOFT_DEVICES", "2", 1);
-    setenv("HRX_SOFT_MEMORY", "64M", 1);
-    execv("/proc/self/exe", arguments);
-    return EXIT_FAILURE;
-  }
+int main(void) {
   Suite *suite = suite_create("hip_memory_more");
   TCase *rules = tcase_create("rules");
   tcase_add_test(rules, layouts_are_those_that_programs_were_compiled_with);

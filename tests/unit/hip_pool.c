@@ -9,6 +9,7 @@
 
 #include "interpose/entry.h"
 #include "interpose/state.h"
+#include "tests/unit/two_devices.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
@@ -438,14 +439,7 @@ START_TEST(a_reset_empties_the_pools) {
 }
 END_TEST
 
-int main(int count, char **arguments) {
-  (void)count;
-  if (getenv("HRX_SOFT_DEVICES") == NULL) { /* the environment is read before main */
-    setenv("HRX_SOFT_DEVICES", "2", 1);
-    setenv("HRX_SOFT_MEMORY", "64M", 1);
-    execv("/proc/self/exe", arguments);
-    return EXIT_FAILURE;
-  }
+int main(void) {
   Suite *suite = suite_create("hip_pool");
   TCase *rules = tcase_create("rules");
   tcase_add_test(rules, a_stream_gets_its_own_memory_back_at_once_and_others_when_it_is_free);

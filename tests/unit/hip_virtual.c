@@ -10,6 +10,7 @@
 #include "interpose/entry.h"
 #include "interpose/state.h"
 #include "memory/memory.h"
+#include "tests/unit/two_devices.h"
 
 enum { PAGE = 4096, CHUNK = 2 << 20 };
 
@@ -366,14 +367,7 @@ START_TEST(another_process_sees_the_same_bytes) {
 }
 END_TEST
 
-int main(int count, char **arguments) {
-  (void)count;
-  if (getenv("HRX_SOFT_DEVICES") == NULL) { /* the environment is read before main */
-    setenv("HRX_SOFT_DEVICES", "2", 1);
-    setenv("HRX_SOFT_MEMORY", "64M", 1);
-    execv("/proc/self/exe", arguments);
-    return EXIT_FAILURE;
-  }
+int main(void) {
   Suite *suite = suite_create("hip_virtual");
   TCase *rules = tcase_create("rules");
   tcase_add_test(rules, a_range_grows_chunk_by_chunk_and_copies_cross_them);
